@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Owners, permissions, times, flags, attributes and ACLs: random plans run by the library and by Linux on a copy. Each
-operation ends with the same errno, and what Linux then sees in both is the same, also after it has gone on in both.
+"""Owners, permissions, times, flags, attributes and ACLs: random plans, run by the library and by Linux on a copy. Each
+operation must end with the same errno, and Linux must see the same result in both, also after it has continued with
+both.
 Usage: attr-kernel.py [PLANS] [OPERATIONS]"""
 import errno
 import os
@@ -39,7 +40,7 @@ class Maker:
         self.count += 1
         (self.dirs if kind == 'dir' else self.others).append(name)
         mode = 0o777 if kind == 'link' else self.rnd.choice([0o777, 0o666, 0o644, 0o7777, 0o2711, 0, 0o1750])
-        # mkdir(2) takes fewer bits.
+        # mkdir(2) takes fewer mode bits.
         return ['make', name, TYPES[kind] | (mode & 0o1777 if kind == 'dir' else mode)]
 
     def set(self):
@@ -53,7 +54,7 @@ class Maker:
         rnd = self.rnd
         letters = [c for c in FLAGS if self.compression or c not in 'Ccm']
         mask = sum(FLAGS[c] for c in letters if rnd.random() < .3)
-        # What cannot be changed is boring.
+        # Immutable and append-only files are rare, because nothing more can be changed in them.
         wanted = sum(FLAGS[c] for c in letters if rnd.random() < (.05 if c in 'ia' else .4))
         if rnd.random() < .7:
             mask |= FLAGS['i'] | FLAGS['a']
@@ -62,7 +63,7 @@ class Maker:
         return ['flags', self.path(), wanted, mask]
 
     def attribute(self):
-        """A name and a value."""
+        """Return a name and a value."""
         rnd = self.rnd
         kind = rnd.randrange(13)
         if kind < 3 or (5 <= kind < 7 and not self.compression):
@@ -80,7 +81,7 @@ class Maker:
         if kind < 12:
             return rnd.choice(['user.', 'system.x', 'foo.bar', 'btrfs.x', 'btrfs.', 'trusted.', 'none', 'security.',
                                'user.' + 'n' * 251, 'btrfs.compressionx', 'system.']), b'value'
-        # Linux may find no room for a larger one in the place of one that is there.
+        # Linux may not find room to replace an attribute by a larger one.
         size = rnd.choice([2000, 3000, MAX[self.node] - 12, MAX[self.node] - 11, 65536, 65537])
         self.count += 1
         return f'user.large{self.count:08}', b'L' * size
@@ -138,7 +139,7 @@ def linux(top, op):
 
 
 def for_linux(op, top):
-    """What can be done there: flags of what cannot be opened, or of a link, are out of reach."""
+    """Whether Linux can do it: flags of links, and of files that cannot be opened, cannot be changed."""
     if op[0] in ('commit', 'flags') and (op[0] == 'commit' or re.search('(link|fifo|sock)[0-9]+$', op[1])):
         return False
     return op[0] != 'make' or not os.path.lexists(f'{top}/{op[1]}')
@@ -161,7 +162,7 @@ def run_library(path, plan):
 
 
 def flags_on_disk(path):
-    """Of every inode, also those that Linux does not show."""
+    """Flags of every inode, including those that Linux does not show."""
     ret, inode = {}, None
     for line in run(BTRFS, 'inspect-internal', 'dump-tree', '-t', '5', path).decode(errors='replace').splitlines():
         if found := re.search(r'key \((\d+) (\w+) ', line):
@@ -172,7 +173,7 @@ def flags_on_disk(path):
 
 
 def attribute(path, name):
-    """Its value; an empty security.capability can be set but not read."""
+    """Return its value; an empty security.capability can be set but not read."""
     try:
         return os.getxattr(path, name, follow_symlinks=False)
     except OSError as e:
@@ -180,14 +181,14 @@ def attribute(path, name):
 
 
 def state(image):
-    """All that the plans change, by path."""
+    """Everything that the plans change, by path."""
     flags, ret = flags_on_disk(image.path), {}
     top = image.mount(readonly=True)
     try:
         for folder, dirs, files in os.walk(top):
             for path in [folder] + [f'{folder}/{n}' for n in dirs + files]:
                 s = os.lstat(path)
-                # Those of a plan are before anybody's clock.
+                # Times that a plan sets are earlier than the current time.
                 times = [t for t in (s.st_atime_ns, s.st_mtime_ns) if t < 10**18]
                 names = sorted(os.listxattr(path, follow_symlinks=False))
                 ret[path[len(top):]] = {
@@ -200,8 +201,8 @@ def state(image):
 
 
 def judge(ours, theirs, what, loaded=False):
-    """@loaded: inodes were read by Linux. It knows of the compression of one only if that lies in the same leaf, and
-    puts down what does not compress only where it knows of none."""
+    """@loaded: Linux has read inodes that the library wrote. It knows an inode's compression property only if that is
+    in the same leaf, and sets the flag for incompressible data only if it knows of no property; so both are ignored."""
     global checks
     run(BTRFS, 'check', '--check-data-csum', ours.path)
     a, b = state(ours), state(theirs)
@@ -218,7 +219,7 @@ def same_errnos(plan, ours, theirs, what):
     global checks
     for op, x, y in zip(plan, ours, theirs, strict=True):
         words = ' '.join(map(str, op))[:300]
-        # Linux judges names and values before it looks for the file.
+        # Linux checks names and values before it looks up the file.
         if op[0] in ('put', 'remove') and x == errno.ENOENT and y in (errno.E2BIG, errno.ERANGE, errno.EINVAL):
             continue
         assert x == y, f'{what}: {words}: {errno.errorcode.get(x, x)}; Linux: {errno.errorcode.get(y, y)}'
@@ -238,7 +239,7 @@ def one(folder, number, length, node, same_hash):
     theirs.umount()
     same_errnos(plan, done, expected, what)
     judge(ours, theirs, what)
-    # Linux goes on.
+    # Linux continues with both.
     maker.compression = False
     more = [op for op in maker.plan(length // 4) if for_linux(op, folder)]
     results = []
@@ -257,7 +258,7 @@ def one(folder, number, length, node, same_hash):
 
 
 def limits(folder, node):
-    """As much as fits, and a byte more."""
+    """The largest attribute that fits, and one byte more."""
     global checks
     plan = [['make', 'file', stat.S_IFREG | 0o644]]
     name = 'x' + b'user.a'.hex()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Does what the lines of its standard input say, in a transaction, through the public headers only; prints an errno for
- * each, 0 if it was done. Words are separated by blanks; names, values and data are hex behind an x.
+ * Run the operations on standard input in a transaction, using only the public headers; print an errno for each, or 0.
+ * Words are separated by blanks; names, values and data are in hex after an x.
  *
  *	make PATH MODE		a symbolic link leads to "target"
  *	set PATH MASK MODE UID GID ATIME MTIME	the bits of btrkit_txn_set_attr(), times in seconds
@@ -12,7 +12,7 @@
  *	truncate PATH SIZE
  *	commit
  *
- * What was put is read again at once.
+ * Everything that is put is read back at once.
  */
 #include <btrkit/btrkit.h>
 
@@ -50,7 +50,7 @@ static unsigned long long number(const char *word)
 	return strtoull(word, NULL, 0);
 }
 
-/* In the place of the word itself: it is terminated. */
+/* Decode in place, NUL-terminated. */
 static size_t unhex(const char *word, uint8_t *to)
 {
 	size_t n = 0;
@@ -64,7 +64,7 @@ static size_t unhex(const char *word, uint8_t *to)
 	return n;
 }
 
-/* The directory of a path, and its last name. */
+/* Find the directory of a path, and its last component. */
 static int find_place(struct plan *p, char *path, struct btrkit_place *ret)
 {
 	struct btrkit_found found = { TOP_LEVEL, TOP, DT_DIR };

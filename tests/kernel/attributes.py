@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Attributes of files that tests give by plan: names of equal hash, ACLs, capabilities, and the calls that set them."""
+"""Attributes of files for random plans: names with equal hashes, ACLs, capabilities, and the calls that set them."""
 import ctypes
 import fcntl
 import os
@@ -24,8 +24,7 @@ def crc32c(data):
 
 
 def collisions():
-    """Names whose hashes are the same: what is added to a checksum does not depend on what is before it, as long as
-    that is as long."""
+    """Return names with equal hashes. Equal suffixes can be appended: names of the same length and hash stay equal."""
     rnd, seen, found = random.Random(1), {}, []
     while len(found) < 3:
         name = b'user.' + rnd.randbytes(4).hex().encode()
@@ -36,7 +35,7 @@ def collisions():
 
 
 def acl(rnd, node):
-    """Mostly one that is right."""
+    """An ACL, usually a valid one."""
     def entry(tag, number=0xffffffff):
         return struct.pack('<HHI', tag, rnd.randrange(8), number)
     users = [entry(2, rnd.choice([1, 7, 70000])) for _ in range(rnd.choice([0, 0, 1, 3]))]
@@ -58,7 +57,7 @@ def acl(rnd, node):
     elif kind == 4:
         entries.append(b'xyz')
     elif kind == 5:
-        # Its numbers of nobody are not kept.
+        # This entry type has no ID, so the number is ignored.
         entries[0] = struct.pack('<HHI', 1, rnd.randrange(8), 42)
     return struct.pack('<I', 2 if rnd.randrange(20) else 3) + b''.join(entries)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a machine that stops at any moment leaves of a filesystem on which much goes on has no errors: files that are
-written, cut, cloned, renamed, removed and synced by themselves, subvolumes that come and go, balance, defragmentation,
-quotas. The image lies on XFS, which clones it between two requests. Usage: check-busy-kernel.py [SECONDS [FORM]...],
-of each form. BTRKIT is the program under test; $SEED starts what is random, which threads do not repeat."""
+"""Crash states of a busy filesystem must have no errors: files are written, truncated, cloned, renamed, removed and
+fsynced, subvolumes come and go, with balance, defragmentation and quotas. The image is on XFS, which clones it between
+two requests. Usage: check-busy-kernel.py [SECONDS [FORM]...], for each form. BTRKIT is the program under test; $SEED is
+the random seed, but threads make each run different."""
 import errno
 import os
 import random
@@ -22,7 +22,7 @@ K, M = 1 << 10, 1 << 20
 SIZE = '700M'
 SUBVOLUMES, FILES, THREADS = 4, 60, 4
 
-# Options of mkfs.btrfs and of the mount, and what else goes on.
+# mkfs.btrfs options, mount options, and what else runs.
 FORMS = {
     'default': ((), '', ()),
     'compressed': (('-n', '4k'), 'compress-force=zstd', ()),
@@ -33,7 +33,7 @@ FORMS = {
     'simple quota': ((), '', ('simple',)),
     'balance': (('-m', 'single'), 'discard=async', ('balance',)),
 }
-# What an operation may meet while others, and removals, go on beside it.
+# Errors that concurrent operations can cause.
 BESIDE = (errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY, errno.ENOSPC, errno.EDQUOT, errno.EBUSY, errno.EINVAL,
           errno.ENOTDIR, errno.EISDIR, errno.ESTALE, errno.EPERM, errno.EROFS, errno.ENOTCONN, errno.ECANCELED,
           errno.ETXTBSY, errno.EOPNOTSUPP, errno.EINPROGRESS, errno.EXDEV, errno.ENAMETOOLONG, errno.ELOOP)
@@ -145,7 +145,7 @@ class Busy:
 
 
 def ask(*args):
-    """btrfs, which may find that there is nothing to be done."""
+    """Run btrfs; it may fail if there is nothing to do."""
     subprocess.run([image.BTRFS, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
@@ -156,9 +156,9 @@ def balance(mnt, until):
 
 
 def groups(mnt):
-    """Of higher levels, while nothing goes on: Linux itself miscounts those whose members change while they are
-    assigned, and commits wrong counts once in a while when they are counted anew beside changes, as `btrfs check`
-    tells too."""
+    """Assign higher-level qgroups while nothing else runs: Linux miscounts groups whose members change during the
+    assignment, and sometimes commits wrong counts if they are rescanned during changes, which `btrfs check` reports
+    too."""
     for i in range(SUBVOLUMES):
         ask('qgroup', 'create', f'1/{i % 2}', mnt)
         ask('qgroup', 'assign', f'0/{256 + i}', f'1/{i % 2}', mnt)
@@ -167,7 +167,7 @@ def groups(mnt):
 
 
 class Thread(threading.Thread):
-    """Tells what it ended by."""
+    """Records the exception that ended it."""
     failed = None
 
     def run(self):
@@ -177,7 +177,7 @@ class Thread(threading.Thread):
             self.failed = e
 
 
-# What mkfs.btrfs 6.2 leaves; copies of the superblock not all of which were written yet.
+# Leftovers of mkfs.btrfs 6.2, and superblock copies that were not all written yet.
 LEFT = ('BTR-SPACE-LEFTOVER ', 'BTR-SUPER-OLD ', 'BTR-SUPER-NEW ')
 
 
@@ -200,8 +200,8 @@ def one(name, folder, seconds):
     states, blocks, logs = 0, 0, 0
     try:
         img.mkfs_newer(*options)
-        # When Linux first mounts it, it goes through all UUIDs, and may put one back that a subvolume had which is
-        # deleted meanwhile: a leftover, which check tells of. It is done when it unmounts.
+        # At the first mount Linux scans all UUIDs, and may re-add the one of a subvolume that was deleted meanwhile: a
+        # leftover, which check reports. The scan is complete after unmounting.
         img.mount(mount)
         img.umount()
         mnt = img.mount(mount)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filesystems as Linux makes them, with a bit of everything in them, have no errors, all data and parity included; and
-what is mounted is refused, which --force overrides. BTRKIT is the program under test."""
+"""Filesystems made by Linux, with a bit of everything in them, have no errors, including data and parity; and mounted
+filesystems are refused unless --force is given. BTRKIT is the program under test."""
 import mmap
 import os
 import random
@@ -18,7 +18,7 @@ BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 K, M = 1 << 10, 1 << 20
 SCRIBBLES = 400
 
-# Devices, options of mkfs.btrfs and of the mount.
+# Number of devices, mkfs.btrfs options, mount options.
 FORMS = {
     'default': (1, (), ''),
     'compressed': (1, ('-n', '4k'), 'compress-force=zstd'),
@@ -38,7 +38,7 @@ FORMS = {
 
 
 def fill(mnt, quota):
-    """Files, holes, prealloc, clones, links, attributes, subvolumes, snapshots, and what deletion leaves of them."""
+    """Files, holes, preallocation, clones, links, attributes, subvolumes, snapshots, and leftovers of deletions."""
     if quota:
         run(image.BTRFS, 'quota', 'rescan', '-w', mnt)
     ops.subvolume(f'{mnt}/sub')
@@ -69,7 +69,7 @@ def fill(mnt, quota):
 
 
 def scribble(mnt):
-    """Random changes of files some of which have no checksums, past the cache too: parity follows all of them."""
+    """Random changes of files, some without checksums, also with direct I/O: parity must follow all of them."""
     rng = random.Random(7)
     buffer = mmap.mmap(-1, 256 * K)
     files = [f'{mnt}/scribble{i}' for i in range(6)]
@@ -110,7 +110,7 @@ def clean(name, paths):
 
 
 def judged(name, status, said):
-    """No line but the last, or on those of mkfs.btrfs 6.2 leftovers."""
+    """Only the summary line is allowed, and leftovers of mkfs.btrfs 6.2."""
     lines = said.splitlines()
     assert status == 0 and all(line.startswith('BTR-SPACE-LEFTOVER ') for line in lines[:-1]), f'{name}: {said}'
     assert ': no errors' in lines[-1] and lines[-1].startswith('checked '), f'{name}: {said}'
@@ -118,14 +118,14 @@ def judged(name, status, said):
 
 
 def refused(form):
-    """As long as it is mounted, by the device and by the file that it lies on."""
+    """While mounted it is refused, through the device and through the backing file."""
     for what in (form.loops[0], form.paths[0]):
         status, said = check([what])
         assert status == 8 and said.startswith(f'btrkit check: {what}: in use'), (what, status, said)
 
 
 def logged(form, folder):
-    """Copies of the devices with a log tree, which goes with the next commit."""
+    """Copies of the devices with a log tree, which the next commit would remove."""
     copies = [f'{folder}/copy{i}' for i in range(len(form.paths))]
 
     def copy():
@@ -151,7 +151,7 @@ def one(name, folder):
         if '-d' in options and options[options.index('-d') + 1].upper() in volumes.PARITY:
             scribble(form.mnt)
         refused(form)
-        # What Linux has not written yet does not change what there is.
+        # Data that Linux has not written yet does not matter.
         judged(f'{name}, mounted', *image.still(form.paths, lambda: check(form.paths, '--force')))
         if name in ('default', 'raid1', 'v1'):
             clean(f'{name}, with a log', logged(form, folder))
@@ -162,7 +162,7 @@ def one(name, folder):
 
 
 def clone_logged(form, folder):
-    """A copy in which space of one file is kept, and a log has a clone of what was written there since; or None."""
+    """Copy with preallocated space of one file, and a log that has a clone of what was written there since; or None."""
     mnt = form.mnt
     for name in ('kept', 'clone'):
         if os.path.exists(f'{mnt}/{name}'):
@@ -181,8 +181,8 @@ def clone_logged(form, folder):
 
 def kept(folder):
     """
-    Space of one file that another has data in, which came there by its log: checksums are there, and stay when the
-    other file is gone.
+    A log brings a reference from another file to preallocated space: its checksums exist, and stay when the other
+    file is deleted.
     """
     form = volumes.Volume(folder, 1, '256M')
     try:
@@ -209,7 +209,7 @@ def kept(folder):
 
 
 def simple_quota(folder):
-    """Groups of three levels that subvolumes are put into before and after they are written, and taken out of."""
+    """Three levels of qgroups that subvolumes are added to, before and after they are written, and removed from."""
     form = volumes.Volume(folder, 1, '256M')
     try:
         form.mkfs()

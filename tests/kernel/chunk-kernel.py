@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Linux makes and removes chunks on a filesystem, and we do the same on a copy of it: the same chunk items, device
-extents, device items and block groups, and the same array in the superblock. Then Linux mounts ours, uses the new
-chunks, and `btrfs check` finds nothing.
+"""Linux creates and removes chunks on a filesystem, and the library does the same on a copy: chunk items, device
+extents, device items, block groups and the array in the superblock must be equal. Then Linux mounts our copy and uses
+the new chunks, and `btrfs check` must find nothing.
 
-Arguments are names of scenarios; without any all are run. Exits with 77 where it cannot run.
+Arguments are names of scenarios; without any, all are run. Exits with 77 if it cannot run.
 """
 import collections
 import contextlib
@@ -54,7 +54,7 @@ def paths(img):
 
 
 def items(img, tree, *kinds):
-    """Of a tree: (key, what dump-tree shows of it)."""
+    """Items of a tree: (key, what dump-tree shows of it)."""
     text = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', tree, *paths(img)).decode()
     for part in re.split(r'^(?=leaf \d+ |node \d+ level|\titem \d+ key)', text, flags=re.M):
         found = re.match(r'\titem \d+ key \((\S+) (\S+) (\S+?)\) itemoff \d+ itemsize (\d+)\n((?:\t.*\n)*)', part)
@@ -63,9 +63,9 @@ def items(img, tree, *kinds):
 
 
 def state(img):
-    """All that tells of chunks."""
+    """Everything about chunks."""
     result = dict(items(img, 'chunk', 'CHUNK_ITEM', 'DEV_ITEM'))
-    # Linux leaves the last field of a device extent as it comes.
+    # Linux leaves the last field of a device extent uninitialized.
     for key, body in items(img, 'dev', 'DEV_EXTENT'):
         result[key] = re.sub(r'\tchunk_tree_uuid .*\n', '', body)
     for tree in ('extent', 'block-group'):
@@ -83,7 +83,7 @@ def state(img):
 
 
 def chunks(found):
-    """logical -> type, of what state() found."""
+    """logical -> type, from the result of state()."""
     return {int(key[2]): re.search(r'type (\S+)', body).group(1)
             for key, body in found.items() if key[1] == 'CHUNK_ITEM'}
 
@@ -116,7 +116,8 @@ class Space:
 
 
 def data(mnt):
-    """Reserves files until there is another chunk, for which the last one was too large, and one more if it fits."""
+    """Preallocate files until there is another chunk, because the last one had too little room, and one more file if it
+    fits."""
     space = Space(mnt, 'data')
     size = max(MIB, space.before // 8)
     for k in range(10000):
@@ -136,7 +137,7 @@ def data(mnt):
 
 
 def fill(number):
-    """Reserves files until there are so many more chunks, or the filesystem is full."""
+    """Preallocate files until there are that many more chunks, or the filesystem is full."""
     def work(mnt):
         for n in range(number):
             space = Space(mnt, 'data')
@@ -152,7 +153,7 @@ def fill(number):
 
 
 def metadata(mnt):
-    """Writes small files, whose data lies in the tree, until there is another chunk."""
+    """Write small files, which are stored inline, until there is another chunk."""
     space = Space(mnt, 'metadata')
     for k in range(100000):
         with open(f'{mnt}/m{space.before}-{k}', 'wb') as f:
@@ -162,7 +163,7 @@ def metadata(mnt):
 
 
 def balance(what):
-    """Moves the first chunk of a type: a new one is made, and the old one goes."""
+    """Balance the first chunk of a type: a new one is created, and the old one removed."""
     def work(mnt):
         force = ['-f'] if what != 'd' else []
         image.run(image.BTRFS, 'balance', 'start', *force, f'-{what}limit=1', mnt)
@@ -170,13 +171,14 @@ def balance(what):
 
 
 def alone(what):
-    """The same with no chunk of system besides, as balance moves one when it is told of metadata only."""
+    """The same without a system chunk, which balance otherwise moves together with metadata."""
     filters = {'m': ('-mlimit=1', '-susage=0'), 's': ('-slimit=1',)}[what]
     return lambda mnt: image.run(image.BTRFS, 'balance', 'start', '-f', *filters, mnt)
 
 
 def free(mnt):
-    """All that is in the last chunk of data but one goes: what it was made for, what filled it, what did not fit."""
+    """Remove the contents of the last but one data chunk: the file it was created for, the fill, and what did not
+    fit."""
     *_, turn, last = sorted(n[1:] for n in os.listdir(mnt) if n[0] == 'c')
     for name in os.listdir(mnt):
         if name in (f'c{turn}', f'k{turn}', f'c{last}') or name.startswith(f'd{last}'):
@@ -186,7 +188,7 @@ def free(mnt):
 
 
 SCENARIOS = {
-    # Options of mkfs.btrfs, size, what Linux is made to do.
+    # mkfs.btrfs options, size, what Linux does.
     'small': ((), '600M', (data, balance('m'), data, balance('s'), free, data, balance('m'))),
     'single': (('-m', 'single'), '300M', (data, metadata, data, free, balance('m'), data, balance('s'), data)),
     'dup': (('-d', 'dup'), '9G', (data, data, data, balance('m'), free, data, balance('s'))),
@@ -201,7 +203,7 @@ SCENARIOS = {
 }
 
 
-# Options of mkfs.btrfs, sizes of the devices, how many chunks of data Linux is made to make.
+# mkfs.btrfs options, sizes of the devices, number of data chunks that Linux creates.
 SEVERAL = {
     'several-raid5': (('-d', 'raid5', '-m', 'raid1'), ('40G', '60G', '50G', '40G'), 28),
     'several-raid10': (('-d', 'raid10', '-m', 'raid6'), ('40G', '70G', '40G', '40G', '60G'), 28),
@@ -220,7 +222,7 @@ DEEP = {
 
 
 def about(found, logical):
-    """What state() found of some chunks."""
+    """The part of the result of state() that belongs to some chunks."""
     def of(key, body):
         where = re.search(r'chunk_offset (\d+)', body) if key[1] == 'DEV_EXTENT' else None
         at = where.group(1) if where else key[2] if key[1] == 'CHUNK_ITEM' else key[0]
@@ -230,22 +232,23 @@ def about(found, logical):
 
 
 def compare(linux, before, ours):
-    """Does to the copy @ours what Linux did since it was @before, and compares; the steps. None: it cannot be seen"""
+    """Repeat on the copy @ours what Linux did since @before, and compare. Returns the steps; None: they cannot be
+    determined."""
     theirs, old = state(linux), state(ours)
     new, was = chunks(theirs), chunks(before)
     expect(old == before, 'the copy is another filesystem')
     made = [logical for logical in sorted(new) if logical not in was]
     gone = [logical for logical in sorted(was) if logical not in new]
-    # What came and went again in between had a place, and had an address.
+    # Chunks that came and went in between have used up space and addresses.
     end = max(logical + length(before, logical) for logical in was)
     if any(theirs[key] != body for key, body in before.items() if key[1] == 'CHUNK_ITEM' and key in theirs) or \
             (made and made[0] != end):
         count['steps that cannot be judged'] += 1
         return None
-    # Linux has moved what was in some, which we do not.
+    # Linux moved the contents of some of these chunks, which we do not.
     moved = [logical for logical in gone if before['used', str(logical)]]
     steps = [kind(new[logical]) for logical in made] + [str(logical) for logical in gone if logical not in moved]
-    # In one transaction and in many, in turn.
+    # Alternate between one transaction and many.
     if steps and count['steps'] % 2:
         steps.append('commit')
     count['steps'] += 1
@@ -265,7 +268,7 @@ def compare(linux, before, ours):
 
 
 def check(img):
-    """btrfs check looks for other devices among the devices of the machine."""
+    """btrfs check looks for the other devices among the block devices of the machine."""
     with image.loops(paths(img), '-r') as loops:
         done = subprocess.run([image.BTRFS, 'check', loops[0]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               check=False)
@@ -274,7 +277,7 @@ def check(img):
 
 
 def use(ours):
-    """Linux fills what there is, takes half of it away again, and finds it whole."""
+    """Linux fills the chunks, removes half of the contents, and finds them intact."""
     empty = [key for key, used in state(ours).items() if key[0] == 'used' and not used]
     check(ours)
     mnt = ours.mount()
@@ -297,7 +300,7 @@ def use(ours):
 
 
 def remove(ours, folder):
-    """Linux removes empty chunks of ours when it is told to, and we the same ones."""
+    """Linux removes our empty chunks on request, and we remove the same ones."""
     linux = ours.copy(os.path.join(folder, 'less.img'))
     mnt = linux.mount()
     image.run(image.BTRFS, 'balance', 'start', '-f', '-dusage=0', '-musage=0', '-susage=0', mnt)
@@ -334,7 +337,7 @@ def run_scenario(folder, name):
 
 
 def run_several(folder, name):
-    """Linux makes chunks of data, and some of the others, on devices of which those with most room come first."""
+    """Linux creates data chunks, and some others, on devices in order of free space."""
     options, sizes, number = {**SEVERAL, **DEEP}[name]
     linux = Several(os.path.join(folder, 'linux'), sizes)
     linux.mkfs(*options)

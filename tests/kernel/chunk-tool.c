@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Makes and removes chunks, for comparisons with Linux.
- * Usage: chunk-tool DEVICE[,...] STEP...	each step in a transaction of its own, or up to a `commit` in one:
- *						TYPE (data, metadata, system) makes one, a number removes the one there
+ * Create and remove chunks, for comparisons with Linux.
+ * Usage: chunk-tool DEVICE[,...] STEP...
+ *
+ * Each step is a transaction of its own, or up to a `commit` in a single one. TYPE (data, metadata, system) creates a
+ * chunk, a number removes the chunk at that address.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +31,7 @@ static uint64_t type_of(const char *name)
 					   0;
 }
 
-/* @paths, with commas in between. */
+/* @paths: separated by commas */
 static int open_devices(char *paths, struct btrkit_fs **fs, struct btrkit_error *err)
 {
 	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;

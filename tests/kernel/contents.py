@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Fills a mounted filesystem with files of every form."""
+"""Fill a mounted filesystem with files of every form."""
 import os
 
 import ops
@@ -8,7 +8,7 @@ K, M = 1 << 10, 1 << 20
 
 
 def content(rng, size):
-    """Some of it can be compressed."""
+    """Some of it is compressible."""
     parts = []
     while sum(map(len, parts)) < size:
         length = rng.choice((1, 100, 5 * K, 100 * K, 300 * K))
@@ -17,7 +17,7 @@ def content(rng, size):
 
 
 def fill(mnt, rng, files=60, steps=300, limit=2 * M):
-    """Files of sizes around every limit; then holes, clones, prealloc, truncation, overwriting."""
+    """Files with sizes around every limit; then holes, clones, preallocation, truncation, overwriting."""
     sizes = [0, 1, 2047, 2048, 4095, 4096, 4097, 8 * K + 1, 128 * K - 1, 128 * K, 128 * K + 1, 3 * M + 17]
     paths = []
     for k in range(files):
@@ -50,7 +50,7 @@ def fill(mnt, rng, files=60, steps=300, limit=2 * M):
             try:
                 ops.clone(path, at, 0, rng.choice(paths), rng.randrange(50) * 4 * K)
             except OSError:
-                pass        # nodatasum and others do not mix, nor does a file with itself where it overlaps
+                pass        # cloning fails between nodatasum files and others, and within a file if the ranges overlap
         elif what == 5:
             ops.fsync(path)
         if k == steps // 2:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filesystems that Linux made and fragmented are converted by `btrkit space-cache convert` and cleared by `clear`:
-every file stays as it was, `btrfs check` finds nothing that it did not find before, and Linux mounts without making a
-cache anew, writes, deletes and unmounts, after which the caches agree with the extent tree.
+"""Convert filesystems that Linux made and fragmented by `btrkit space-cache convert`, and clear them by `clear`: all
+files are unchanged, `btrfs check` reports nothing new, and Linux mounts without rebuilding a cache, writes, deletes and
+unmounts, after which the caches agree with the extent tree.
 
-Arguments are names of scenarios; without any all are run. Exits with 77 where it cannot run.
+Arguments are names of scenarios; without any, all are run. Exits with 77 if it cannot run.
 """
 import collections
 import errno
@@ -68,7 +68,7 @@ def status(path):
 
 
 def findings(path):
-    """What btrfs check objects to: lines of its standard error, without numbers that change."""
+    """Complaints of btrfs check: lines of its standard error, without numbers that vary."""
     done = subprocess.run([image.BTRFS, 'check', path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     said = (done.stderr + done.stdout).decode(errors='replace').splitlines()
     expect(any('found' in line and 'bytes used' in line for line in said), 'btrfs check says', said)
@@ -79,7 +79,7 @@ def findings(path):
 
 
 def files(mnt):
-    """Every path with what stat and its contents say."""
+    """Every path with its stat data and contents."""
     found = {}
     for folder, names, leaves in os.walk(mnt):
         for name in names + leaves:
@@ -94,7 +94,7 @@ def files(mnt):
 
 
 def use(mnt):
-    """Writes, and deletes again."""
+    """Write, and delete again."""
     rng = random.Random(1)
     n = 0
     try:
@@ -113,7 +113,7 @@ def use(mnt):
 
 
 def mount_and_use(fs, expected, never=('free space tree', 'rebuilding', 'error', 'corrupt')):
-    """Linux mounts, finds what was there, writes and deletes. What /proc/mounts says."""
+    """Linux mounts, compares the files, writes and deletes. Returns the options in /proc/mounts."""
     mnt = fs.mount()
     try:
         with open('/proc/mounts', encoding='utf-8') as f:
@@ -156,7 +156,7 @@ def snapshots(mnt, rng):
 
 
 def fill(mnt, rng):
-    """Until there is no space."""
+    """Fill until there is no space."""
     fragment(mnt, rng, 400)
     for size in (1 << 26, 1 << 20, 4096):
         try:
@@ -182,7 +182,7 @@ def few(mnt, rng):
 
 OLD = ('-O', '^free-space-tree,^block-group-tree')
 NEW = ('-O', 'free-space-tree,^block-group-tree')
-# name: cache, options of mkfs, size, what is done in it
+# name: cache, mkfs options, size, what is done in it
 SCENARIOS = {
     'v1-16k': ('v1', (*OLD, '-n', '16384'), '3G', fragment),
     'v1-4k': ('v1', (*OLD, '-n', '4096'), '3G', fragment),
@@ -220,7 +220,7 @@ class Case:
         self.before, self.code = findings(self.fs.path)
         now = status(self.fs.path)
         if self.cache == 'none' and now['in_use'] != 'none':
-            # mkfs.btrfs promises a v1 cache, which nothing has made.
+            # mkfs.btrfs announces a v1 cache that does not exist.
             changed = Super(self.fs.path)
             changed.put(CACHE_GENERATION, 0)
             changed.write()
@@ -261,7 +261,7 @@ def to_v2(case):
     expect(made[1] == planned[1], made, planned)
     count['blocks made'] += int(made[0])
     count['commits'] += int(re.search(r'in (\d+) commits', said).group(1))
-    # Once more changes nothing.
+    # A second conversion changes nothing.
     before = digest(fs.path)
     said = done_well('convert', '--to', 'v2', fs.path)
     expect('v2 is in use and valid: nothing to do' in said and digest(fs.path) == before, said)
@@ -303,7 +303,7 @@ def to_none(case):
 
 
 def clear(case):
-    """As the peer does it, if it can."""
+    """Compare with the conversion by btrfs-progs, if it can do it."""
     fs, other = case.copy(), case.copy('other.img')
     before = digest(fs.path)
     absent = 'v2' if case.cache == 'v1' else 'v1'
@@ -336,12 +336,12 @@ def not_known(changed):
     changed.put(Super.COMPAT_RO, changed.get(Super.COMPAT_RO) & ~(VALID | FREE_SPACE_TREE))
 
 
-# What lies below is free space of no block group: mkfs.btrfs leaves it where it had temporary ones.
+# Free space below this address belongs to no block group: a leftover of temporary groups of mkfs.btrfs.
 FIRST_GROUP = 21 << 20
 
 
 def sector_less(path):
-    """A free range becomes a sector shorter, in a leaf that is right by itself."""
+    """Shorten a free range by a sector, in a leaf that stays valid by itself."""
     dump = space.Dump(path)
     with open(path, 'rb') as f:
         f.seek(0x10000 + 148)
@@ -356,7 +356,7 @@ def sector_less(path):
 
 
 def wrong_tree(case):
-    """A tree that is not valid, half there, or wrong, is made anew."""
+    """A tree that is invalid, incomplete or wrong is rebuilt."""
     for change in (not_vouched_for, not_known, None):
         fs = case.copy()
         if change:
@@ -375,7 +375,7 @@ def wrong_tree(case):
 
 
 def killed(case):
-    """SIGKILL at any moment, and run again; SIGINT ends it in an orderly way."""
+    """SIGKILL at any moment, and a new run; SIGINT ends it cleanly."""
     fs = case.copy()
     start = time.perf_counter()
     done_well('convert', fs.path)
@@ -407,7 +407,7 @@ def killed(case):
 
 
 def full(case):
-    """Converted, or refused with nothing written."""
+    """It is converted, or refused with nothing written."""
     fs = case.copy()
     before = digest(fs.path)
     code, _, err = btrkit('convert', fs.path)
@@ -421,7 +421,7 @@ def full(case):
 
 
 def group_tree(folder):
-    """What needs the free space tree keeps it."""
+    """Features that require the free space tree keep it."""
     fs = image.Image(os.path.join(folder, 'bgt.img'), '1G')
     fs.mkfs('-O', 'block-group-tree,free-space-tree,no-holes')
     for args in (('convert', '--to', 'v1'), ('convert', '--to', 'none'), ('clear', 'v2')):

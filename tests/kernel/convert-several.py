@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filesystems of mkfs.btrfs on several devices, of every profile and checksum, with a v1 cache that Linux made, are
-converted by `btrkit space-cache convert`: to the free space tree, to v1, to none, and to the tree again. After each
-Linux mounts it without making a cache anew unless it has to, reads every file as it was, writes and deletes, scrubs;
-btrfs check finds nothing; the cache agrees with the extent tree. In the end the library reads every file.
+"""Convert filesystems of mkfs.btrfs on several devices, of every profile and checksum, by `btrkit space-cache convert`.
+
+They start with a v1 cache that Linux made, and are converted to the free space tree, to v1, to none, and to the tree
+again. Each time Linux mounts without rebuilding a cache unless it must, reads all files unchanged, writes, deletes and
+scrubs; btrfs check finds nothing; the cache agrees with the extent tree. Finally the library reads every file.
 
     convert-several.py [--deep] [--only PATTERN] [--part I/N] [--list]
 
-BTRKIT and READ_FILES are the programs under test; MKFS and BTRFS are btrfs-progs'. Exits with 77 where it cannot run.
+BTRKIT and READ_FILES are the programs under test; MKFS and BTRFS are from btrfs-progs. Exits with 77 if it cannot run.
 """
 import json
 import os
@@ -19,13 +20,13 @@ import several
 from image import run
 from several import BTRKIT, K, M, PROFILES, Fresh, need
 
-# How large block groups are goes by the devices: Linux makes no v1 cache of small ones, and the bitmaps of large ones
+# The size of block groups depends on the devices: Linux makes no v1 cache for small ones, and the bitmaps of large ones
 # take several tree blocks.
 SIZE = '10G'
 WITHOUT_V2 = ('-O', '^free-space-tree,^block-group-tree')
 OPTIONS = {'v1': 'space_cache=v1', 'v2': 'space_cache=v2', 'none': 'nospace_cache'}
 
-# Devices; options of mkfs; what it is converted to, one after the other. Every profile on as few as it can be.
+# Devices; mkfs options; targets of the conversions in order. Every profile on its minimal number of devices.
 ROWS = [
     (1, ('-d', 'single', '-m', 'single', '--csum', 'sha256'), 'v2 none'),
     (1, ('-d', 'dup', '-m', 'dup'), 'v2 v1'),
@@ -63,19 +64,19 @@ class Converted(Fresh):
                    self.loops[0]).decode()
 
     def need_cache(self, kind):
-        """The cache in use is valid, and agrees with the extent tree wherever there is one."""
+        """The cache in use must be valid, and agree with the extent tree in every group that has one."""
         now = json.loads(self.space_cache('status', '--format=json').splitlines()[-1])['summary']
         need(now['in_use'] == kind and now.get('valid', True) and not now['contradictions'], f'status {now}')
         if kind == 'v2':
             need(now['v2']['equal'] == now['groups'] and not now['v2']['leftovers'], f'status {now}')
         elif kind == 'v1':
-            # The rest are small ones.
+            # The remaining groups are small.
             need(now['v1']['equal'] and now['v1']['equal'] + now['v1']['absent'] == now['groups'], f'status {now}')
         for other in {'v1', 'v2'} - {kind}:
             need(now[other]['absent'] == now['groups'] and not now[other]['leftovers'], f'status {now}')
 
     def use(self, rng, turn):
-        """Writes, and deletes about half of what is there. The large file is more than fits in a small block group."""
+        """Write, and delete about half of the files. The large file does not fit into a small block group."""
         names = [f'{self.mnt}/turn{turn}-{k}' for k in range(60)]
         for name in names:
             with open(name, 'wb') as f:
@@ -87,12 +88,12 @@ class Converted(Fresh):
             os.unlink(name)
 
     def linux(self, kind, rng, turn):
-        """As the filesystem is: with the cache that was chosen."""
+        """Mount with the default options, which must use the chosen cache."""
         mnt = self.mount()
         with open('/proc/mounts', encoding='utf-8') as f:
             mounted = next(line.split()[3].split(',') for line in f if line.split()[1] == mnt)
         need({'v1': 'space_cache', 'v2': 'space_cache=v2', 'none': 'nospace_cache'}[kind] in mounted, mounted)
-        # At once: what the conversion wrote is soon replaced.
+        # Scrub immediately: what the conversion wrote is soon replaced.
         several.scrub(mnt)
         anew = [said for said in self.log.lines(*self.loops)
                 if re.search('(creating|rebuilding|clearing) free space tree', said)]
@@ -107,7 +108,7 @@ class Converted(Fresh):
 
 
 def pieces(mnt):
-    """Free space in 2,000 pieces."""
+    """Free space in 2,000 fragments."""
     with ops.Opened(f'{mnt}/pieces') as fd:
         ops.fallocate_each(fd, ((k * 8 * K, 8 * K) for k in range(4000)))
         ops.fallocate_each(fd, ((k * 8 * K, 8 * K) for k in range(0, 4000, 2)), ops.PUNCH_HOLE | ops.KEEP_SIZE)
@@ -115,7 +116,7 @@ def pieces(mnt):
 
 
 def judge(row, scratch, rng):
-    """@return how many files were compared"""
+    """@return number of compared files"""
     count, given, kinds = row
     volume = Converted(scratch, count)
     volume.mkfs_peer(*given, *WITHOUT_V2)
@@ -130,12 +131,12 @@ def judge(row, scratch, rng):
     for turn, kind in enumerate(kinds.split()):
         said = volume.space_cache('convert', '--to', kind)
         need(said, 'convert says nothing')
-        # Linux makes v1 itself when it mounts.
+        # Linux itself makes a v1 cache when it mounts.
         if kind != 'v1':
             volume.need_cache(kind)
         volume.check()
         volume.linux(kind, rng, turn)
-    # What Linux wrote over ours.
+    # Check what Linux wrote over ours.
     several.scrub(volume.mount())
     volume.unmount()
     several.read_back(volume, scratch, volume.wanted)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Devices of filesystems beside Linux: those that are not given are found, those that do not belong together are named,
-and what is refused is not written to.
+"""Devices of filesystems that Linux uses too: devices that were not given are found, devices that do not belong
+together are named in the message, and nothing is written to devices that are refused.
 
-READ_FILES is the program that reads devices by the library. Exits with 77 where it cannot run.
+READ_FILES is the program that reads devices by the library. Exits with 77 if it cannot run.
 """
 import contextlib
 import ctypes
@@ -49,12 +49,12 @@ def works(*args):
 
 
 def short(text):
-    """Without the folders of paths, of which messages have the end only where they are long."""
+    """Remove directories from paths, because messages truncate long paths at the front."""
     return re.sub(r'[^ :()=]*/', '', text)
 
 
 def refused(says, *args, paths=()):
-    """In one line, and nothing is written."""
+    """It must be refused in one line, with nothing written."""
     before = [digest(p) for p in paths]
     status, _, err = btrkit(*args)
     check(status == 1 and err.count('\n') == 1 and short(says) in short(err),
@@ -71,7 +71,7 @@ def files(scratch, n, name='dev'):
 
 
 def mkfs(*args):
-    """Of a kind that can be converted to the v1 cache; older ones know no block group tree."""
+    """With features that allow a v1 cache; older versions do not know the block group tree."""
     try:
         run(MKFS, '-q', '-f', '-O', '^block-group-tree', *args)
     except RuntimeError:
@@ -104,7 +104,7 @@ def contents(folder):
 
 
 def read_all(scratch, *paths):
-    """The files as the library reads them."""
+    """Read the files by the library."""
     out = f'{scratch}/out'
     os.mkdir(out)
     done = subprocess.run([READ_FILES, out, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
@@ -120,7 +120,7 @@ def paths_of(*args):
 
 
 class Library:
-    """btrkit_fs_scan() by itself, one source at a time."""
+    """btrkit_fs_scan() alone, one source at a time."""
 
     def __init__(self):
         path = os.path.join(os.path.dirname(BTRKIT), '..', 'lib', 'libbtrkit.so')
@@ -142,7 +142,7 @@ class Library:
 
 
 def each_command(scratch):
-    """Each finds the other device, and not with --noscan."""
+    """Each device finds the other one, but not with --noscan."""
     paths = files(scratch, 2)
     mkfs('-m', 'raid1', '-d', 'raid1', *paths)
     with loops(paths) as devices:
@@ -156,7 +156,7 @@ def each_command(scratch):
 def discovery(scratch, folder):
     paths, library = files(scratch, 3), Library()
     mkfs('-m', 'raid1c3', '-d', 'raid1', *paths)
-    # Among files none is guessed.
+    # There is no search among files.
     check(paths_of(paths[0]) == [paths[0], None, None], 'files are guessed')
     with loops(paths) as devices:
         check(paths_of(devices[1]) == devices, paths_of(devices[1]))
@@ -175,7 +175,7 @@ def discovery(scratch, folder):
             check(library.scan(devices[0], 2) == [], 'the cache is empty')
             subprocess.run(['blkid', '-c', f'{scratch}/cache', *devices], stdout=subprocess.DEVNULL, check=False)
             check(library.scan(devices[0], 2) == sorted(devices[1:]), library.scan(devices[0], 2))
-            # What it says is not believed: that device has something else now.
+            # The cache is not trusted: that device now contains something else.
             with open(paths[2], 'r+b') as f:
                 f.seek(65536)
                 was = f.read(4096)
@@ -201,14 +201,14 @@ def discovery(scratch, folder):
 
 
 def twice(scratch, paths, devices):
-    """A copy of a device is on another one, or a file."""
+    """A copy of a device is present as another device, or as a file."""
     copy = f'{scratch}/copy.img'
     run('cp', '--sparse=always', paths[1], copy)
     with loops([copy]) as (other,):
         for args in (('list-devices', devices[0]), ('space-cache', 'convert', '--to=v1', devices[0])):
             refused('device 2 was found twice: ', *args, paths=[*paths, copy])
         refused('device 2 is given twice: ', 'list-devices', f'--device={devices[1]}', f'--device={other}', devices[0])
-        # The third may be of either. Who names all gets them.
+        # The third device may belong to either. If all are given, they are used.
         for args in (('list-devices',), ('edit',)):
             refused('device 2 was found twice: ', *args, f'--device={other}', devices[0],
                     *(('mkdir', 'lost') if args == ('edit',) else ()), paths=[*paths, copy])
@@ -216,9 +216,9 @@ def twice(scratch, paths, devices):
               'the copy')
         check(paths_of('--noscan', f'--device={other}', devices[0]) == [devices[0], other, None], 'the copy alone')
         check(paths_of('--noscan', f'--device={devices[1]}', devices[0]) == [*devices[:2], None], 'the other')
-    # Written to, it would take the devices of the original along.
+    # Writing to the copy would involve the devices of the original.
     refused('device 2 was found twice: ', 'edit', copy, 'mkdir', 'lost', paths=[*paths, copy])
-    # The same bytes by another name are no copy.
+    # The same bytes under another device name are not a copy.
     with loops([devices[1]]) as (upper,):
         check(paths_of(devices[0])[1] in (devices[1], upper), 'a loop device on a loop device')
     remove(copy)
@@ -241,7 +241,7 @@ def seeds(scratch, folder):
             fill(folder, 2)
             os.unlink(f'{folder}/1-3')
             want = contents(folder)
-            # The kernel lists the seed too.
+            # The kernel lists the seed device too.
             run('sync', '-f', folder)
             check(paths_of(devices[1]) == devices, 'the seed of a mounted filesystem')
         finally:
@@ -264,7 +264,7 @@ def seeds(scratch, folder):
 
 
 def super_field(path, offset, change):
-    """Changes a number of all superblocks of a filesystem with crc32c."""
+    """Modify a number in all superblocks of a filesystem with crc32c."""
     with open(path, 'r+b') as f:
         for at in (65536, 64 * M):
             f.seek(at)
@@ -303,7 +303,7 @@ def changed_fsids(scratch, folder):
 
 
 def temporary_fsids(scratch, folder):
-    """Linux mounts a copy under another fsid than it has: what is mounted goes by the device."""
+    """Linux mounts a copy under a temporary fsid, so mounted filesystems are recognized by their device."""
     paths, second = files(scratch, 3), f'{folder}-2'
     mkfs(paths[0])
     for path in paths[1:]:
@@ -331,7 +331,7 @@ def temporary_fsids(scratch, folder):
 
 
 def stale(scratch, folder):
-    """A device that missed what Linux wrote."""
+    """A device that missed a commit by Linux."""
     paths = files(scratch, 2)
     mkfs('-m', 'raid1', '-d', 'raid1', *paths)
     with loops(paths) as devices:
@@ -350,7 +350,7 @@ def stale(scratch, folder):
 
 
 def bad(scratch):
-    """Other filesystems, the same twice, too small, read-only."""
+    """Other filesystems, duplicates, too small and read-only devices."""
     paths, others = files(scratch, 2), files(scratch, 1, 'other')
     mkfs('-m', 'raid1', *paths)
     mkfs(*others)
@@ -379,7 +379,8 @@ def bad(scratch):
 
 
 def underneath(scratch, folder):
-    """Devices that are cut off and rewritten while they are read: there is an answer or a line, and never a crash."""
+    """Devices that are truncated and rewritten while they are read: there is a result or an error, but never a
+    crash."""
     paths = files(scratch, 2)
     mkfs('-m', 'raid0', '-d', 'raid0', *paths)
     with loops(paths) as devices, mounted(devices, folder):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The page of `btrkit du --html`, in a headless Chromium, of filesystems with many snapshots that Linux made: what
-random subsets free, what another one would free besides, what Linux would not delete, and the directories, as
-`btrkit du` says, which du-kernel.py holds against Linux.
+"""The page of `btrkit du --html` in a headless Chromium, for filesystems with many snapshots that Linux made: it must
+agree with `btrkit du` on what random subsets free, what adding one more frees, what Linux would refuse to delete, and
+the directories. du-kernel.py compares `btrkit du` with Linux.
 
     du-html-kernel.py [--plans N] [--seed N]
 
-BTRKIT is the program under test, CHROMIUM the browser, BTRFS and MKFS are btrfs-progs'. Exits with 77 where it cannot
+BTRKIT is the program under test, CHROMIUM the browser; BTRFS and MKFS are from btrfs-progs. Exits with 77 if it cannot
 run."""
 import argparse
 import os
@@ -27,7 +27,7 @@ OPERATIONS, SNAPSHOTS, SUBSETS = 500, 40, 60
 
 
 def fill(mnt, seed, rng):
-    """What a plan makes, and chains of snapshots, with changes between and data that go from one chain to another."""
+    """A random plan, and chains of snapshots with changes in between and data cloned from one chain to another."""
     plan.Plan(mnt, seed).run(OPERATIONS)
     for name in 'ab':
         ops.subvolume(f'{mnt}/{name}')

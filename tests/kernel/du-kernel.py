@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compares `btrkit du` with Linux on filesystems that random plans make, and some others.
+"""Compare `btrkit du` with Linux on filesystems made by random plans, and some others.
 
-- What each subvolume refers to and has alone is what its qgroup counts on a copy; what deleting random subsets frees is
-  what a qgroup of level 1 that holds the subset has alone.
-- Linux deletes subsets on a copy: the data block groups lose just what was said, the extent tree just the data extents
-  that were said and all tree blocks that were said; what it loses besides was rewritten in the trees of the filesystem
-  and of the parent directories. It refuses to delete just those that du says.
-- What is left of a half deleted subvolume goes likewise.
-- Each tree block and each data extent is owned by those in whose trees a dump by btrfs-progs has it; on copies that
-  were taken amid a balance, a deletion, logged writes and with open files that have no name, too. What Linux makes of
-  a log is what was said of it, and it removes the files without a name.
-- `--types` are the rows of compsize, and what a dump of all trees by btrfs-progs adds up to.
+- The referenced and exclusive bytes of each subvolume equal those of its qgroup on a copy; what deleting a random
+  subset frees equals the exclusive bytes of a level 1 qgroup that contains the subset.
+- Linux deletes subsets on a copy: the data block groups shrink exactly as reported, the extent tree loses exactly the
+  data extents and all tree blocks reported; any other tree blocks lost were rewritten in the trees of the filesystem
+  and of the parent directories. It refuses to delete exactly those subvolumes that du names.
+- The same holds for the rest of a half-deleted subvolume.
+- The owners of each tree block and data extent are those whose trees contain it in a dump by btrfs-progs; also on
+  copies taken during a balance, a deletion, with a log tree, and with open unlinked files. The result of replaying the
+  log is as reported, and Linux removes the unlinked files.
+- `--types` equals the output of compsize, and the sums over a dump of all trees by btrfs-progs.
 
     du-kernel.py [--plans N] [--seed N] [--only PATTERN]
 
-BTRKIT is the program under test, USAGE_BLOCKS shows its tree blocks; IMAGES are the committed ones; BTRFS and MKFS are
-btrfs-progs'. Exits with 77 where it cannot run.
+BTRKIT is the program under test, USAGE_BLOCKS prints tree blocks with owners; IMAGES are the committed ones; BTRFS and
+MKFS are from btrfs-progs. Exits with 77 if it cannot run.
 """
 import argparse
 import contextlib
@@ -46,7 +46,8 @@ SUBSETS, DELETIONS = 6, 2
 SCENARIO_NAMES = ('generations-4096', 'generations-deleted', 'prealloc', 'reflinks', 'zstd', 'leaves-partly-shared',
                   'default-subvolume', 'mixed', 'extents-not-skinny', 'inline', 'inline-compressed')
 KINDS = {0: 'none', 1: 'zlib', 2: 'lzo', 3: 'zstd'}
-# Of a file extent: where and how large the data extent is, how much of it is meant; of regular ones two numbers more.
+# A file extent: address and length of the data extent, referenced length; for regular ones also ram bytes and
+# compression.
 ITEM = re.compile(r'(?:extent|prealloc) data disk byte (\d+) nr (\d+)\n\s+(?:extent|prealloc) data offset \d+ nr (\d+)'
                   r'(?: ram (\d+)\n\s+extent compression (\d))?')
 counts = dict.fromkeys(('subvolumes', 'subsets', 'deletions', 'refused', 'extents', 'blocks', 'types', 'compsize',
@@ -67,7 +68,7 @@ def equal(ours, theirs, what):
     need(ours == theirs, f'{what}: {ours}, Linux says {theirs}')
 
 
-# What btrkit says
+# Output of btrkit
 
 def du(path, *args):
     lines = [json.loads(line) for line in run(BTRKIT, 'du', '--noscan', '--format=json', *args, path).splitlines()]
@@ -88,16 +89,16 @@ def both(space):
 
 
 def owned_blocks(path):
-    """Address to owners."""
+    """Map addresses to owners."""
     rows = [line.split(' ') for line in run(USAGE_BLOCKS, path).decode().splitlines()]
     return {int(address): {int(name) if name.isdigit() else name for name in owners.split(',') if name}
             for address, _, owners in rows}
 
 
-# What Linux and btrfs-progs say
+# Output of Linux and btrfs-progs
 
 def qgroups(path, subsets):
-    """Number of a qgroup to what it refers to and what it has alone, on a copy."""
+    """Map qgroups to referenced and exclusive bytes, on a copy."""
     copy = Image(path, None).copy(path + '.copy')
     mnt = copy.mount('noatime')
     try:
@@ -115,7 +116,7 @@ def qgroups(path, subsets):
 
 
 def extents(path):
-    """What is in the extent tree: data extents and tree blocks, each as address and generation."""
+    """Data extents and tree blocks in the extent tree, each as address and generation."""
     text = run(BTRFS, 'inspect-internal', 'dump-tree', '-t', 'extent', path).decode()
     found = {'DATA': set(), 'TREE_BLOCK': set()}
     for address, generation, kind in re.findall(r' key \((\d+) (?:EXTENT|METADATA)_ITEM \d+\).*\n\s+refs \d+ gen (\d+) '
@@ -126,7 +127,7 @@ def extents(path):
 
 
 def used_data(mnt):
-    """Bytes used in data block groups; None where they have metadata too."""
+    """Bytes used in data block groups; None if they contain metadata too."""
     text = run(BTRFS, 'filesystem', 'df', '--raw', mnt).decode()
     found = re.findall(r'^Data(\+Metadata)?,.* used=(\d+)', text, re.M)
     need(found, f'block groups: {text}')
@@ -134,7 +135,7 @@ def used_data(mnt):
 
 
 def compsize(path):
-    """Row to disk and uncompressed bytes; none where there is nothing."""
+    """Map rows of compsize to disk and uncompressed bytes; empty without data."""
     mounted = Image(path, None)
     mnt = mounted.mount(readonly=True)
     try:
@@ -148,7 +149,8 @@ def compsize(path):
 
 
 def dumped_types(path):
-    """The table of types by a dump of all trees, and how many extents some items call prealloc and others regular."""
+    """The table of types from a dump of all trees, and the number of extents that are prealloc in some items and
+    regular in others."""
     text = run(BTRFS, 'inspect-internal', 'dump-tree', path).decode(errors='replace')
     table, whole, hows, seen = {}, {}, {}, set()
     for tree in re.split(r'^(?=(?:fs|file) tree key )', text, flags=re.M)[1:]:
@@ -176,7 +178,7 @@ def add(table, name, row):
     table[name] = tuple(a + b for a, b in zip(table.get(name, (0,) * len(row)), row))
 
 
-# The judgements
+# Comparisons
 
 def judge_qgroups(path, rng):
     found = subvolumes(path)
@@ -194,7 +196,7 @@ def judge_qgroups(path, rng):
 
 
 def delete_all(mnt, wanted, found):
-    """Deletes what Linux lets go, those that lie in others first; those that stay."""
+    """Delete subvolumes, nested ones first, unless Linux refuses; returns those that remain."""
     left = sorted(wanted, key=lambda number: -found[number]['path'].count('/'))
     while True:
         stay = []
@@ -271,7 +273,8 @@ def judge_types(path):
 
 
 def judge_compsize(ours, theirs, mixed):
-    """Where an extent is prealloc to some and regular to others, compsize goes by whom it meets first."""
+    """If an extent is prealloc in some items and regular in others, compsize counts it by the item that it meets
+    first."""
     theirs.pop('TOTAL', None)
     counts['compsize'] += len(ours)
     counts['prealloc apart'] += 'prealloc' in ours and not mixed
@@ -282,7 +285,7 @@ def judge_compsize(ours, theirs, mixed):
 
 
 def judge_owners(path):
-    """Nothing is lost, nor given to somebody else."""
+    """Every block and extent has exactly the owners that the dump shows."""
     theirs, rows = Dumped(path), du(path)
     equal_maps(owned_blocks(path), theirs.blocks, 'tree block')
     equal_maps({row['bytenr']: set(row['owners']) for row in du(path, '--extents')}, theirs.extents, 'data extent')
@@ -319,7 +322,7 @@ def equal_maps(ours, theirs, what):
 
 
 def judge_mounted(path):
-    """What Linux makes of what a crash leaves: a log becomes part of its subvolume, files without a name go."""
+    """Compare with a mount after a crash: a log becomes part of its subvolume, and unlinked files are removed."""
     theirs = Dumped(path)
     logged = {start for _, data in theirs.logs.values() for start, _ in data} - {at for at, _ in extents(path)[0]}
     copy = Image(path, None).copy(path + '.copy')
@@ -352,7 +355,7 @@ def judge(path, rng, deletions):
 
 
 def judge_dying(path):
-    """What is left of a subvolume that was half deleted Linux deletes when it mounts."""
+    """Linux deletes the rest of a half-deleted subvolume when it mounts."""
     gone = [row['id'] for row in du(path) if row.get('owner') == 'dying']
     need(gone, 'nothing is half deleted')
     copy = Image(path, None).copy(path + '.copy')
@@ -381,7 +384,7 @@ def unpacked(folder):
 # The filesystems
 
 def apart(t):
-    """No extent is prealloc to one and regular to another; every compression."""
+    """No extent is prealloc in one item and regular in another; every compression type."""
     sub = f'{t.mnt}/sub'
     ops.subvolume(sub)
     for kind in ('zlib', 'lzo', 'zstd'):
@@ -404,7 +407,7 @@ def apart(t):
 
 
 class Made:
-    """What a scenario is told; see class Trial of fiemap-kernel.py."""
+    """The interface that scenarios expect; see class Trial of fiemap-kernel.py."""
 
     def __init__(self, folder, options=()):
         self.folder, self.image = folder, None
@@ -425,10 +428,10 @@ class Made:
         return os.path.join(self.folder, name)
 
     def oracle(self, *_):
-        """What files hold is another test's to ask."""
+        """Contents of files are tested elsewhere."""
 
     def use_copy(self, copy):
-        """The test is about a copy of the mounted image."""
+        """Continue with a copy of the mounted image."""
         self.image.umount()
         self.image, self.live = copy, True
 
@@ -451,7 +454,8 @@ class Made:
 
 
 def held(t):
-    """Subvolumes that Linux does not delete, each for another reason, below others that it would; odd names."""
+    """Subvolumes that Linux refuses to delete, each for another reason, below others that it would delete; odd
+    names."""
     for name in ('a', 'a/b', 'a/b/c', 'default', 'default/below', 'ro', 'ro/in\nner', 'ro/inner', 'free', 'free/lower'):
         ops.subvolume(f'{t.mnt}/{name}')
         ops.write(f'{t.mnt}/{name}/file', 0, ops.incompressible(20000 + len(name)))
@@ -464,7 +468,7 @@ def held(t):
 
 
 def small(t):
-    """Inline data in leaves that subvolumes share, and in leaves of their own."""
+    """Inline data in leaves that subvolumes share, and in private leaves."""
     ops.subvolume(f'{t.mnt}/sub')
     for i in range(300):
         ops.write(f'{t.mnt}/sub/f{i}', 0, b's' * (100 + i))
@@ -476,7 +480,7 @@ def small(t):
 
 
 def large_log(t):
-    """Log trees of several leaves, of a file that had extents before and a new one, as after a crash."""
+    """Log trees of several leaves, for a file with older extents and a new one, as after a crash."""
     ops.subvolume(f'{t.mnt}/sub')
     for folder in (t.mnt, f'{t.mnt}/sub'):
         ops.write(f'{folder}/old', 0, ops.incompressible(4 << 20))
@@ -492,7 +496,7 @@ def large_log(t):
     t.use_copy(t.image.copy_with_log(t.path('copy.img'), work))
 
 
-# What leaves copies as after a crash.
+# Scenarios that leave copies as after a crash.
 CRASHED = (half_dropped, log_tree, large_log, orphan, relocating, None)
 
 
@@ -501,7 +505,7 @@ def outlined(mount):
 
 
 def random_plan(seed):
-    """Every other one is without inline data, which compsize counts otherwise."""
+    """Every other plan has no inline data, which compsize counts in another way."""
     mkfs, mount = plan.shape(seed)
     if seed % 2:
         mount = outlined(mount)

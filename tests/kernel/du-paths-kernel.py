@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compares `btrkit du --paths` with Linux on filesystems that random plans make, and on one made by hand.
+"""Compare `btrkit du --paths` with Linux on filesystems made by random plans, and on one made by hand.
 
-- Each directory of the mounted filesystem is there, and no other; of each the total and what is unshared are those of
-  the lines of `btrfs filesystem du`, and with set shared those of `btrfs filesystem du -s`. That counts a file with
-  several names in each directory that is asked for alone, so where the first of them is elsewhere it is not asked. What
-  the ioctl FIEMAP says, added up here, is compared everywhere.
-- Linux deletes directories on a copy: the data block groups lose just what was said.
+- Each directory of the mounted filesystem is listed, and no other; total and exclusive bytes equal those of `btrfs
+  filesystem du`, and the set shared bytes those of `btrfs filesystem du -s`. The latter counts a file with several
+  names in each directory given, so it is not used if the first name is elsewhere. The sums of FIEMAP results are
+  compared everywhere.
+- Linux deletes directories on a copy: the data block groups shrink exactly as reported.
 
     du-paths-kernel.py [--plans N] [--seed N] [--only PATTERN]
 
-BTRKIT is the program under test; BTRFS and MKFS are btrfs-progs'. Exits with 77 where it cannot run.
+BTRKIT is the program under test; BTRFS and MKFS are from btrfs-progs. Exits with 77 if it cannot run.
 """
 import argparse
 import fcntl
@@ -36,7 +36,7 @@ BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 OPERATIONS = 600
 DELETIONS = 5
 FIEMAP, LAST, SKIPPED, SHARED = 0xc020660b, 0x1, 0x206, 0x2000
-EMPTY_SUBVOLUME = 2 # the inode of where a subvolume lies in the source of a snapshot
+EMPTY_SUBVOLUME = 2 # inode number of the placeholder for a nested subvolume in a snapshot
 counts = dict.fromkeys(('directories', 'summaries', 'elsewhere', 'set shared', 'deletions', 'freed', 'freed partly'), 0)
 
 
@@ -58,10 +58,10 @@ def du(path, *args):
     return {row['path']: row for row in lines[1:]}
 
 
-# What Linux says
+# Results from Linux
 
 def fiemap(path):
-    """What it calls the places of a file: address, length, whether it is shared."""
+    """The extents of a file: address, length, whether it is shared."""
     start, extents = 0, []
     with ops.Opened(path, os.O_RDONLY) as fd:
         while True:
@@ -88,12 +88,13 @@ def union(ranges):
 
 
 class Walk:
-    """All directories as Linux lists them. Of each what is below it, each file where it is met first."""
+    """Walk all directories in the order of Linux, and sum up what is below each. A file counts where it is met
+    first."""
 
     def __init__(self, mnt):
-        self.found = {}     # path to total, unshared, set shared
+        self.found = {}     # path to (total, unshared, set shared)
         self.order = []
-        self.elsewhere = set()  # directories below which there is a file that was met before, outside
+        self.elsewhere = set()  # directories that contain a file whose first name is elsewhere
         self.first = {}
         self.walk(mnt, '/', ())
 
@@ -127,7 +128,7 @@ class Walk:
 
 
 def filesystem_du(mnt, paths, *options):
-    """Path to total, exclusive and, where it is told, set shared."""
+    """Map paths to total, exclusive and, where it is printed, set shared."""
     text = run(BTRFS, 'filesystem', 'du', '--raw', *options, *(mnt + path for path in paths)).decode()
     found = {}
     for total, exclusive, shared, path in re.findall(r'^ *(\d+) +(\d+) +(\d+|-)  (.*)$', text, re.M):
@@ -169,7 +170,7 @@ def judge_listing(path):
 
 
 def used_data(mnt):
-    """Bytes used in data block groups; None where they have metadata too."""
+    """Bytes used in data block groups; None if they contain metadata too."""
     text = run(BTRFS, 'filesystem', 'df', '--raw', mnt).decode()
     found = re.findall(r'^Data(\+Metadata)?,.* used=(\d+)', text, re.M)
     need(found, f'block groups: {text}')
@@ -212,7 +213,7 @@ def judge(path, rng):
 # The filesystems
 
 class Plan(plan.Plan):
-    """Files move between directories, and have names in several; directories and subvolumes move, too."""
+    """Files move between directories and have several names in them; directories and subvolumes move too."""
 
     def __init__(self, mnt, seed):
         super().__init__(mnt, seed)
@@ -239,7 +240,7 @@ class Plan(plan.Plan):
         return tree, name, new
 
     def move(self):
-        """A directory to another one of its tree."""
+        """Move a directory within its subvolume."""
         tree = self.tree()
         self.serial += 1
         source = self.rng.choice(['d1/d2', 'd5', 'd1/d4', 'd5/d1'])
@@ -260,7 +261,8 @@ def random_plan(seed):
 
 
 def by_hand(mnt):
-    """Subvolumes below directories of each other, older ones in younger; names of one file before and behind."""
+    """Subvolumes nested below each other's directories, older ones in younger ones; names of one file before and
+    after."""
     def data(path, blocks):
         ops.write(f'{mnt}/{path}', 0, ops.incompressible(blocks * 4096, blocks))
 
@@ -273,7 +275,7 @@ def by_hand(mnt):
     data('a/b/c/f', 20)
     os.link(f'{mnt}/a/b/c/f', f'{mnt}/a/g')
     os.link(f'{mnt}/a/g', f'{mnt}/empty/h')
-    # Behind the others in its directory, before them for who walks.
+    # Its name comes last in its directory, but a walk meets its contents first.
     os.mkdir(f'{mnt}/first')
     os.rename(f'{mnt}/a/b', f'{mnt}/first/b')
     for number in range(300):
@@ -293,7 +295,7 @@ def by_hand(mnt):
 
 
 def large(mnt):
-    """A file and directories that take more leaves than a thread has in hand, in each of two subvolumes."""
+    """A file and directories with more leaves than a thread holds at a time, in each of two subvolumes."""
     ops.subvolume(f'{mnt}/sub')
     os.mkdir(f'{mnt}/sub/dir')
     with ops.Opened(f'{mnt}/sub/dir/file', os.O_RDWR | os.O_CREAT) as fd:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Who has which tree block and which data extent, by the trees that btrfs-progs dumps."""
+"""Owners of tree blocks and data extents, from the trees that btrfs-progs dumps."""
 import re
 from dataclasses import dataclass, field
 
 from image import BTRFS, run
 
-# What begins with the end of a line is found several times as fast in a long text as what begins with the beginning.
+# Patterns that start with a newline are several times faster on a long text than those with ^.
 SECTION = re.compile(r'\n(?:\S.* tree key \((\S+) ROOT_ITEM (\S+)\) ?|(root|chunk|log root) tree)$', re.M)
 BLOCK = re.compile(r'\n(?=(?:node|leaf) \d+ (?:level \d+ )?items )')
 HEAD = re.compile(r'(node|leaf) (\d+) (?:level (\d+) )?items')
@@ -15,7 +15,7 @@ ORPHAN = re.compile(r'\n\titem \d+ key \(ORPHAN ORPHAN_ITEM \d+\)')
 ROOT = re.compile(r'\n\titem \d+ key \((\S+) ROOT_ITEM (\S+)\).*\n.*\n.* refs (\d+)\n'
                   r'\t+drop(?:_progress)? key \((\S+) (\S+) (\S+)\) (?:drop_)?level (\d+)')
 TREES = {'FS_TREE': 5, 'DATA_RELOC_TREE': 'data-relocation'}
-# Of the keys in trees of files.
+# For keys in file trees.
 OBJECTIDS = {'ORPHAN': -5 % 2 ** 64}
 TYPES = {'INODE_ITEM': 1, 'INODE_REF': 12, 'INODE_EXTREF': 13, 'XATTR_ITEM': 24, 'VERITY_DESC_ITEM': 36,
          'VERITY_MERKLE_ITEM': 37, 'ORPHAN_ITEM': 48, 'DIR_LOG_ITEM': 60, 'DIR_LOG_INDEX': 72, 'DIR_ITEM': 84,
@@ -32,7 +32,7 @@ class Block:
 
 
 def label(objectid, offset):
-    """As du names the owner; of a log tree, what it is the log of."""
+    """Name of the owner, as du prints it; for a log tree, what it is the log of."""
     if objectid in ('TREE_RELOC', 'TREE_LOG'):
         kind = 'relocation' if objectid == 'TREE_RELOC' else 'log'
         return f'{kind}:{TREES.get(offset, offset)}'
@@ -44,7 +44,7 @@ def key(objectid, kind, offset):
 
 
 def parse(text):
-    """The blocks of a tree, the root first."""
+    """Return the blocks of a tree, the root first."""
     blocks = {}
     for part in BLOCK.split(text)[1:]:
         _, address, level = HEAD.match(part).groups()
@@ -61,7 +61,7 @@ def parse(text):
 
 
 class Dumped:
-    """What each owner reaches: `blocks` and `extents`, of address to owners; `orphans` and `logs`, by owner."""
+    """What each owner refers to: `blocks` and `extents` map addresses to owners; `orphans` and `logs`, by owner."""
 
     def __init__(self, path):
         text = '\n' + run(BTRFS, 'inspect-internal', 'dump-tree', path).decode(errors='surrogateescape')
@@ -95,7 +95,7 @@ class Dumped:
 
 
 def left(blocks, at, progress, lowest):
-    """Of a tree whose deletion has come to a key in a node of that level: what is still there."""
+    """What is left of a tree whose deletion has reached a key, in a node of that level."""
     block, found = blocks[at], {at: blocks[at]}
     if block.level < lowest or not block.level:
         return whole(blocks, at)

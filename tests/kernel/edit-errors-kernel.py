@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each operation of `btrkit edit` on targets that are missing, of a wrong type, read-only, immutable, append-only or
-full, and Linux's answer to the same on a mounted filesystem: both do it, or both fail with the same errno. What
-becomes of received subvolumes; and subvolumes that rm removes with all that is below them.
+full, compared with Linux: both succeed, or both fail with the same errno. Also received subvolumes, and rm -r on nested
+subvolumes.
 
-Exits with 77 where it cannot run.
+Exits with 77 if it cannot run.
 """
 import errno
 import fcntl
@@ -25,11 +25,11 @@ SUBVOL_SETFLAGS, SUBVOL_RDONLY = 0x4008941A, 2
 NOREPLACE, EXCHANGE = 1, 2
 LONG = 'n' * 256
 
-# Paths below the folder of the round, and what they are.
+# Paths below the directory of the round, and what they are.
 TARGETS = ('no', 'no/', 'no/x', LONG, 'f', 'f/', 'f/x', 'e/', 'ro/f/', 'd', 'd/x', 'e', 'l', 'p', 'c', 's', 's/f',
            's/id/no', 'z', 'z/no', 'ro', 'ro/no', 'ro/f', 'ro/d', 'ro/e', 'ro/l', 'ro/p', 'i', 'a', 'id', 'id/no',
            'id/f', 'id/e', 'ad', 'ad/no', 'ad/f')
-# In a snapshot, the place of a subvolume, which has a name and no inode: for operations on names only.
+# The placeholder of a nested subvolume in a snapshot has a name but no inode: only for operations on names.
 PLACE, OF_NAMES = 'of/in', ('mkdir', 'mknod', 'ln', 'put', 'rmdir', 'rm', 'mv')
 
 
@@ -96,9 +96,10 @@ def clone(a, b, flags=0):
         fcntl.ioctl(dst, ops.FICLONERANGE, struct.pack('=qQQQ', src, 0, 0, 0))
 
 
-# The words, with P for the target and T/ for the folder of the round; what Linux does with both, and the targets that
-# are left out: of links and devices it opens what they lead to, and a fifo has no end to write to; what is made or
-# deleted as a subvolume is a name in a directory that can be opened; and a slash ends no file that open(2) makes.
+# The words, with P for the target and T/ for the directory of the round; the system call by which Linux does the same;
+# and the targets that are left out: for links and devices Linux opens what they refer to, and a fifo has no reader;
+# subvolumes are created and deleted by name in a directory that must be opened; and open(2) cannot create a name with a
+# trailing slash.
 OPENED = ('l', 'ro/l', 'p', 'ro/p', 'c')
 SLASHES = ('no/', 'f/', 'e/', 'ro/f/')
 CASES = (
@@ -159,7 +160,7 @@ def by_linux(call, path, top):
 
 
 def by_btrkit(img, script, folder, target, local):
-    """With a line behind it that fails: nothing is ever kept."""
+    """Add a failing line, so that no change is ever kept."""
     words = [target and f'{folder}/{target}' if w == 'P' else local if w == 'LOCAL' else w.replace('T/', f'{folder}/')
              for w in script.split()]
     done = subprocess.run([BTRKIT, 'edit', img], input=f'{" ".join(words)}\nno such operation\n'.encode(),
@@ -177,7 +178,7 @@ def agree(expected, said):
 
 
 class Round:
-    """Linux's side: a new folder with all targets whenever the last one was changed."""
+    """The Linux side: a new directory with all targets whenever the last one was changed."""
 
     def __init__(self, mnt):
         self.mnt, self.n = mnt, 0
@@ -221,7 +222,7 @@ def compare(scratch, local):
 
 
 def full(scratch, local):
-    """No space: the same errno, and afterwards both still remove files."""
+    """Without space, both give the same errno, and can still remove files."""
     img = image.Image(os.path.join(scratch, 'full.img'), '130M')
     img.mkfs('-m', 'single')
     mnt = img.mount()
@@ -253,7 +254,7 @@ def edit(*words):
 
 
 def left(img):
-    """Paths and subvolumes, by Linux."""
+    """Paths and subvolumes, as Linux lists them."""
     mnt = img.mount()
     paths = sorted(os.path.join(top, name)[len(mnt):] for top, dirs, files in os.walk(mnt) for name in dirs + files)
     listed = image.run(image.BTRFS, 'subvolume', 'list', mnt).decode()
@@ -262,7 +263,7 @@ def left(img):
 
 
 def removed(scratch):
-    """What is left after rm -r, and after rm -rf on the same filesystem that is mounted."""
+    """What rm -r leaves, compared with rm -rf on the mounted filesystem."""
     img = image.Image(os.path.join(scratch, 'removed.img'), '300M')
     img.mkfs()
     mnt = img.mount()
@@ -287,7 +288,7 @@ def removed(scratch):
             raise AssertionError(f'{path}: {done.stderr.decode()}; {said}')
         if fails and (os.strerror(errno.EROFS) not in done.stderr.decode() or os.strerror(errno.EROFS) not in said[1]):
             raise AssertionError(f'{path}: {done.stderr.decode()}; {said}')
-    # Linux has removed what can be written below the one that is not.
+    # Linux has removed what is writable below the read-only subvolume.
     set_read_only(f'{mnt}/ro', False)
     subprocess.run(['rm', '-rf', f'{mnt}/ro'], check=True)
     copy.umount()
@@ -301,8 +302,8 @@ def removed(scratch):
 
 
 def received(scratch):
-    """A received subvolume becomes writable only with a word for it, is not what was received then, and that is told;
-    written to with --force-readonly it stays read-only."""
+    """A received subvolume becomes writable only with -f, which clears its received UUID and says so; changed with
+    --force-readonly it stays read-only."""
     img = image.Image(os.path.join(scratch, 'received.img'), '300M')
     img.mkfs()
     mnt = img.mount()
@@ -336,7 +337,7 @@ def received(scratch):
 
 
 def received_often(scratch):
-    """More read-only snapshots of what was received than the UUID tree has room for under one UUID."""
+    """More read-only snapshots of a received subvolume than the UUID tree has room for under one UUID."""
     img = image.Image(os.path.join(scratch, 'often.img'), '300M')
     img.mkfs('-n', '4096')
     mnt = img.mount()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random edits of trees that Linux made, in transactions, against a sorted array (edit-model.c): what the device holds
-after each commit is what the array says; in the end `btrfs check` finds nothing, and Linux reads every extended
-attribute as the array has it, goes on writing, and is found good again.
+"""Random edits in transactions of trees that Linux made, compared with a sorted array (edit-model.c): after each commit
+the device must contain what the array says; finally `btrfs check` finds nothing, Linux reads every xattr as in the
+array, continues to write, and the result is clean again.
 
     edit-kernel.py [--items N] [NAME...]
 
-Exits with 77 where it cannot run.
+Exits with 77 if it cannot run.
 """
 import argparse
 import os
@@ -23,8 +23,8 @@ from image import run
 BTRKIT, EDIT_MODEL = os.environ['BTRKIT'], os.environ['EDIT_MODEL']
 FILES = 60
 
-# Made by whom, with which options, snapshots of the tree, and the part of the items. Blocks that are shared with 'kept'
-# never lose their last other owner; with 'changed' alone they do.
+# Program that makes it, its options, snapshots of the tree, and the share of the items. Blocks shared with 'kept' never
+# lose their last other owner; with 'changed' alone they do.
 KEPT, CHANGED = ('changed', 'kept'), ('changed',)
 SCENARIOS = {
     '4k': (image.MKFS, ('-n', '4096', '-O', 'free-space-tree'), KEPT, 1),
@@ -45,7 +45,7 @@ def check_clean(path):
 
 
 def populate(folder, rng):
-    """Files with attributes of all sizes and data extents between them. Inode numbers."""
+    """Files with xattrs of all sizes and data extents in between. Returns inode numbers."""
     inodes = []
     for k in range(FILES):
         path = f'{folder}/file{k}'
@@ -60,7 +60,7 @@ def populate(folder, rng):
 
 
 def make(img, name, rng):
-    """Trees with the inodes to be changed in each; {tree: path}."""
+    """Return {tree: path}, and the inodes to change in each."""
     maker, options, snapshots, _ = SCENARIOS[name]
     if maker == BTRKIT:
         run(BTRKIT, 'mkfs', '-q', *options, img.path)
@@ -82,7 +82,7 @@ def make(img, name, rng):
 
 
 def attributes(folder):
-    """{inode: {name: value}} as Linux reads them, and the bytes of all data."""
+    """{inode: {name: value}} as Linux reads them, and all file data."""
     found, data = {}, {}
     for k in range(FILES):
         path = f'{folder}/file{k}'
@@ -94,7 +94,7 @@ def attributes(folder):
 
 
 def manifest(path):
-    """{tree: {inode: {name: value}}} by the model."""
+    """{tree: {inode: {name: value}}} from the model."""
     found = {}
     with open(path, 'rb') as f:
         while head := f.read(32):
@@ -105,7 +105,7 @@ def manifest(path):
 
 
 def write_more(folder, rng):
-    """Linux goes on where we stopped."""
+    """Linux continues where we stopped."""
     for k in rng.sample(range(FILES), 20):
         path = f'{folder}/file{k}'
         for name in os.listxattr(path)[::3]:
@@ -117,7 +117,7 @@ def write_more(folder, rng):
 
 
 def judge_mounted(img, folders, before, model):
-    """Every attribute by Linux and by the model, all data as before. How many attributes."""
+    """Compare every xattr read by Linux with the model; data must be unchanged. Returns the number of xattrs."""
     compared = 0
     for root, folder in folders.items():
         found, data = attributes(f'{img.mnt}/{folder}')

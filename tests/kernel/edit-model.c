@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random edits of trees that hold files, in transactions, against sorted arrays: what is read from the device after
- * each commit is what the arrays say, byte for byte.
+ * Random edits of file trees in transactions, compared with sorted arrays: after each commit, the contents of the
+ * device must equal the arrays byte for byte.
  *
  *	edit-model IMAGE SEED ITEMS MANIFEST TREE:INODE,INODE,... TREE: ...
  *
- * Extended attributes of the inodes come and go until ITEMS of them were inserted or deleted; everything else in these
- * trees has to stay, and all of a tree without inodes. MANIFEST gets every attribute that there is in the end: tree,
- * inode, length of name and of value (64 bits each, little-endian), name, value.
+ * Xattrs of the inodes are added and removed until ITEMS were inserted or deleted; everything else in these trees must
+ * not change, and nothing in a tree without inodes. MANIFEST receives every xattr that exists at the end: tree, inode,
+ * length of name and of value (64 bits each, little-endian), name, value.
  */
 #include <btrkit/btrkit.h>
 
@@ -33,9 +33,9 @@ struct model {
 	uint64_t tree;
 	uint64_t inodes[INODES_MAX];
 	size_t num_inodes;
-	struct item *items; /* in the order of their keys; bytes are never freed, so a copy of the array is a state */
+	struct item *items; /* sorted by key; bytes are never freed, so a copy of the array is a snapshot */
 	size_t n, room;
-	uint32_t rest; /* a sum of all other items */
+	uint32_t rest; /* checksum of all other items */
 };
 
 enum { INSERTED, DELETED, REPLACED, PATCHED, REKEYED, BATCHES, RANGES, REFUSED, COMMITS, ABORTS, COMPARED, COUNTERS };
@@ -150,7 +150,7 @@ static uint32_t add_to_sum(uint32_t sum, const struct item *item)
 	return crc32c(crc32c(sum, head, sizeof(head)), item->data, item->size);
 }
 
-/* Reads a whole tree from the device: into the model, or to compare it with what is there. */
+/* Read a whole tree from the device: into the model, or to compare with it. */
 static void read_tree(struct world *w, struct btrkit_fs *fs, struct model *m, bool compare)
 {
 	struct tree_root root;
@@ -204,7 +204,7 @@ static struct btrkit_fs *reopened(const struct world *w, bool writing)
 	return fs;
 }
 
-/* By a handle of its own, which has seen nothing of the edits. */
+/* Use a separate handle, which has seen none of the edits. */
 static void compare_all(struct world *w)
 {
 	struct btrkit_fs *fs = reopened(w, false);
@@ -218,7 +218,7 @@ static void compare_all(struct world *w)
 
 /* Items. */
 
-/* Mostly small; as large as they come so often that they are about as many bytes. */
+/* Usually small; large sizes are rarer in proportion, so that each size contributes similar bytes. */
 static uint32_t some_size(struct world *w)
 {
 	switch (roll(w, 20 + w->max_size / 250)) {
@@ -266,7 +266,7 @@ static void fill_item(struct world *w, struct item *item, const char *name, size
 	item->data = (uint8_t *)dir;
 }
 
-/* A new attribute of an inode. */
+/* Make a new xattr of an inode. */
 static struct item new_item(struct world *w, const struct model *m, uint64_t inode)
 {
 	struct item item;
@@ -294,7 +294,7 @@ static uint64_t some_inode(struct world *w, const struct model *m)
 	return m->inodes[roll(w, m->num_inodes)];
 }
 
-/* Edits, of tree and model alike. */
+/* Edits of both tree and model. */
 
 static void insert_one(struct world *w, struct model *m, struct edit_tree *t)
 {
@@ -310,7 +310,7 @@ static int by_key(const void *a, const void *b)
 	return key_cmp(&((const struct item *)a)->key, &((const struct item *)b)->key);
 }
 
-/* A batch into one inode or into several. */
+/* Insert a batch into one inode or into several. */
 static void insert_many(struct world *w, struct model *m, struct edit_tree *t)
 {
 	static struct item items[BATCH_MAX];
@@ -340,7 +340,7 @@ static void delete_one(struct world *w, struct model *m, struct edit_tree *t)
 	w->count[DELETED]++;
 }
 
-/* Within one inode, since other items lie between two; the bounds need not be there. */
+/* Within one inode, because other items lie between inodes; the bounds need not exist. */
 static void delete_range(struct world *w, struct model *m, struct edit_tree *t)
 {
 	size_t at = roll(w, m->n), n = 1, most = 1 + roll(w, roll(w, 4) ? 40 : 2 * BATCH_MAX);
@@ -373,7 +373,7 @@ static void replace_one(struct world *w, struct model *m, struct edit_tree *t)
 	w->count[REPLACED]++;
 }
 
-/* Some bytes of a value in place. */
+/* Change some bytes of a value in place. */
 static void patch_one(struct world *w, struct model *m, struct edit_tree *t)
 {
 	struct item *item = &m->items[roll(w, m->n)];
@@ -396,7 +396,7 @@ static void patch_one(struct world *w, struct model *m, struct edit_tree *t)
 	w->count[PATCHED]++;
 }
 
-/* Another name of the same length, whose hash leaves the item where it is. */
+/* Rename to a name of the same length whose hash keeps the item's place in the order. */
 static void rekey_one(struct world *w, struct model *m, struct edit_tree *t)
 {
 	size_t at = roll(w, m->n), len;
@@ -427,7 +427,7 @@ static void rekey_one(struct world *w, struct model *m, struct edit_tree *t)
 	}
 }
 
-/* What must be refused, and change nothing. */
+/* Operations that must be refused without an effect. */
 static void try_wrong(struct world *w, struct model *m, struct edit_tree *t)
 {
 	struct item absent = new_item(w, m, some_inode(w, m));
@@ -482,7 +482,7 @@ static void edit_once(struct world *w, struct model *m, struct edit_tree *t)
 	edits[i].edit(w, m, t);
 }
 
-/* One transaction over one or more of the trees; one in ten is dropped. */
+/* One transaction over one or more of the trees; one in ten is aborted. */
 static void transact(struct world *w, uint64_t most)
 {
 	struct model before[TREES_MAX];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A directory with everything that a filesystem can have in it, and what is in a directory, to be compared."""
+"""Make a directory with everything that a filesystem can contain, and describe directories for comparison."""
 import hashlib
 import os
 import stat
@@ -9,7 +9,7 @@ K, M = 1 << 10, 1 << 20
 LINKS, MANY, DEPTH = 65535, 100000, 1000
 SIZES = (0, 1, 2047, 2048, 4095, 4096, 4097, 8 * K + 1, 128 * K - 1, 128 * K, 128 * K + 1, M - 1, M, M + 1)
 BIG = (128 * M - 1, 128 * M, 128 * M + 1)
-# What a leaf has beside an item's bytes, and what an attribute's item has beside its name and value.
+# Overhead of a leaf per item, and of an xattr item besides name and value.
 LEAF, ENTRY, INLINE = 101 + 25, 30, 21
 
 
@@ -27,7 +27,7 @@ def crc32c(data, crc=0xFFFFFFFE):
 
 
 def same_hash(count, length=44):
-    """Names with one hash: a checksum is linear, so some sets of flipped bits do not change it."""
+    """Names with equal hashes: the checksum is linear, so some sets of flipped bits do not change it."""
     zero, basis, kernel = crc32c(bytes(length)), {}, []
     for at in range(length):
         flipped = bytes(k == at for k in range(length))
@@ -50,12 +50,12 @@ def same_hash(count, length=44):
 
 
 def acl(*entries):
-    """(tag, permissions, id) of each."""
+    """(tag, permissions, id) of each entry."""
     return struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *e) for e in entries)
 
 
 def content(rng, size):
-    """Some of it can be compressed, some is zeros."""
+    """Some of it is compressible, some is zeros."""
     parts, have = [], 0
     while have < size:
         length = min(rng.choice((1, 100, 5 * K, 100 * K, 300 * K)), size - have)
@@ -164,7 +164,7 @@ def _files(top, rng):
 
 
 def make(top, rng, big):
-    """What does not depend on the options of a filesystem; on a filesystem that can have it all."""
+    """Everything that does not depend on filesystem options; on a filesystem that supports all of it."""
     os.makedirs(top, exist_ok=True)
     _kinds(f'{top}/kinds')
     _names(f'{top}/names')
@@ -185,7 +185,7 @@ def make(top, rng, big):
         with open(f'{top}/big/{size}', 'wb') as f:
             for at in range(0, size, M):
                 f.write((struct.pack('<Q', at) + piece[8:])[:size - at])
-    # With names on both sides of a subvolume's boundary.
+    # Hard links on both sides of a subvolume boundary.
     os.makedirs(f'{top}/cut/sub/nested/sub')
     os.mkdir(f'{top}/cut/beside')
     for name, size in (('little', 100), ('large', 300 * K)):
@@ -201,7 +201,7 @@ def make(top, rng, big):
 
 
 def make_limits(top, nodesize, rng):
-    """What is as large as nodes of that size allow."""
+    """Objects of the maximal size for this node size."""
     room = nodesize - LEAF
     os.mkdir(top)
     os.symlink('s' * min(room - INLINE, 4095), f'{top}/symlink')
@@ -220,14 +220,14 @@ def make_limits(top, nodesize, rng):
 
 
 def _escaped(data, more=b''):
-    """As a dumpfile of composefs has it."""
+    """Escape as in a dump file of composefs."""
     if data == b'-':
         return b'\\x2d'
     return b''.join(bytes([b]) if 0x20 < b < 0x7f and b != 0x5c and b not in more else b'\\x%02x' % b for b in data)
 
 
 def dumpfile(top, skip=()):
-    """A manifest of a directory; contents are found there by their paths."""
+    """Make a manifest of a directory; contents are found there by path."""
     top, lines, seen, waiting = os.fsencode(top), [], {}, [b'/']
     while waiting:
         name = waiting.pop(0)
@@ -257,7 +257,7 @@ def dumpfile(top, skip=()):
 
 
 def digest(path, status, known):
-    """What is in a file; holes are not read."""
+    """Contents of a file; holes are not read."""
     key = status.st_dev, status.st_ino
     if key in known:
         return known[key]
@@ -280,8 +280,8 @@ def digest(path, status, known):
 
 
 def listing(top, skip=(), subvolumes=None, known=None):
-    """{path: {what: value}} of all below a directory. Of a source that is to have @subvolumes, the names of a file on
-    one side of a boundary are counted; else what Linux says is taken."""
+    """{path: {what: value}} of everything below a directory. If it is a source for @subvolumes, the names of a file are
+    counted on each side of a boundary; otherwise the link count of Linux is used."""
     top, found, names = os.fsencode(top), {}, {}
     known = {} if known is None else known
     inner = [os.fsencode(s) for s in subvolumes or ()]
@@ -322,7 +322,7 @@ def listing(top, skip=(), subvolumes=None, known=None):
 
 
 def differences(found, wanted, ignored=()):
-    """Lines about what is not as it is wanted, at most some."""
+    """Return lines about differences, up to a limit."""
     lines = []
     for path in sorted({*found, *wanted}):
         a, b = found.get(path), wanted.get(path)

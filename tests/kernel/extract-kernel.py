@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What extract brings out of filesystems that Linux made, beside the same mounted: names, types, modes, owners, times,
-attributes, contents, holes, hard links, in a directory and as an archive that others read. Then targets in which
-something lies that is not to be written through.
+"""Compare extracted files with the same filesystems mounted by Linux: names, types, modes, owners, times, xattrs,
+contents, holes, hard links, in a directory and as an archive read by other programs. Then targets in which existing
+links must not be followed.
 
-BTRKIT is the program under test. With --deep in more forms. Exits with 77 where it cannot run.
+BTRKIT is the program under test. --deep adds more forms. Exits with 77 if it cannot run.
 """
 import fcntl
 import importlib.util
@@ -40,7 +40,7 @@ def extract(*args, status=0):
 
 
 def deep(top, levels):
-    """A path longer than Linux takes in one."""
+    """A path longer than Linux accepts in a single call."""
     here = os.open(top, os.O_RDONLY)
     for k in range(levels):
         name = 'd' * (k % 255 + 1)
@@ -71,7 +71,8 @@ def fill(mnt, rng):
         f.write(bytes(range(256)) * 64)
     ops.fallocate(f'{mnt}/prealloc', 1 << 20, 1 << 20, 0)
     attributes(mnt, rng)
-    # Another order of names than that of inodes, and times that directories get although much is made in them.
+    # Directories whose order of names differs from that of inodes, and whose times must be kept although files are
+    # created in them.
     for name in ('a', 'b'):
         os.mkdir(f'{mnt}/times-{name}')
     for k in range(20):
@@ -127,7 +128,7 @@ def whole(fs, linux, target):
     compared = check(linux, trees.tree(folder), 'all of it')
     top = os.stat(fs.mnt), os.stat(folder)
     assert len({(st.st_mode, st.st_uid, st.st_mtime_ns) for st in top}) == 1, top
-    # What is there already is replaced, and the same comes of it.
+    # Existing files are replaced, with the same result.
     extract('-C', folder, fs.path)
     compared += check(linux, trees.tree(folder), 'the second time')
     target.clear(folder)
@@ -135,7 +136,7 @@ def whole(fs, linux, target):
 
 
 def parts(fs, linux, target):
-    """Paths from another subvolume; a file and all of a directory; one inside of another; twice."""
+    """Paths in another subvolume; a file and a whole directory; one inside another; duplicates."""
     folder = target.folder()
     extract('-C', folder, '--subvol', 'whole', fs.path)
     compared = check(trees.tree(f'{fs.mnt}/whole'), trees.tree(folder), 'a snapshot')
@@ -158,7 +159,7 @@ def parts(fs, linux, target):
 
 
 def obstacles(fs, linux, target):
-    """What lies in the way is replaced, and what links lead to stays as it is."""
+    """Existing files are replaced, and targets of links do not change."""
     folder, outside = target.folder(), target.folder()
     os.mkdir(f'{outside}/d')
     with open(f'{outside}/file', 'w', encoding='ascii') as f:
@@ -181,12 +182,12 @@ def obstacles(fs, linux, target):
     del ours[b'stays']
     compared = check(linux, ours, 'obstacles')
     target.clear(folder)
-    # A directory above what is asked for is one too.
+    # This also holds for directories above the requested path.
     folder = target.folder()
     os.symlink(outside, f'{folder}/deep')
     extract('-C', folder, fs.path, 'deep/d')
     assert trees.tree(outside).keys() == before.keys() and not os.path.islink(f'{folder}/deep')
-    # What is not empty stays, which is told, and the rest comes.
+    # A nonempty directory is kept and reported, and the rest is extracted.
     os.makedirs(f'{folder}/prealloc/full')
     said = extract('-C', folder, fs.path, 'prealloc', 'only a hole', status=1)
     assert 'prealloc: cannot create file: Directory not empty' in said or 'File exists' in said, said
@@ -201,7 +202,8 @@ def flag_of(path, folder):
 
 
 def flags(scratch, target):
-    """chattr's, also of what has several names and a compression; and where a filesystem has not all of them."""
+    """Flags of chattr, also for files with several names and compression; and on a filesystem that does not support all
+    of them."""
     letters = ('', 'A', 'C', 'S', 'a', 'c', 'd', 'i', 'm', 'Ai', 'aS', 'ci')
     fs = image.Image(f'{scratch}/flags.img', '300M')
     fs.mkfs()
@@ -236,7 +238,7 @@ def flags(scratch, target):
         got = {path: flag_of(path, folder) for path in paths}
         assert got == wanted, {path: (hex(got[path]), hex(wanted[path])) for path in paths if got[path] != wanted[path]}
         check(linux, trees.tree(folder), 'with flags')
-        # Into directories whose flags new files have from them.
+        # Into directories whose flags new files inherit.
         if not again:
             image.run('chattr', '-R', '-f', '-i', '-a', folder)
             extract('-C', folder, '--flags', fs.path)
@@ -244,7 +246,7 @@ def flags(scratch, target):
     plain = target.folder()
     extract('-C', plain, fs.path)
     assert not any(flag_of(path, plain) & 0x8100f8 for path in paths)
-    # Another filesystem: a line for each that it has not, and all else is there.
+    # On another filesystem: a line for each unsupported flag, and everything else is extracted.
     other = f'{scratch}/other'
     os.mkdir(other)
     image.run('mount', '-t', 'tmpfs', 'none', other)
@@ -264,9 +266,9 @@ def flags(scratch, target):
 
 
 def archived(fs, linux, target, scratch):
-    """As an archive: what GNU tar, bsdtar where it is installed, and mkfs --tar make of it."""
+    """As an archive, read by GNU tar, by bsdtar if installed, and by mkfs --tar."""
     archive = f'{scratch}/files.tar'
-    # A path that is longer than Linux takes in one is too long for tar.
+    # tar cannot handle paths that are longer than Linux accepts in a single call.
     asked = [name for name in os.listdir(fs.mnt.encode()) if name not in (b'whole', b'deep')]
     below = {path: what for path, what in linux.items() if path.partition(b'/')[0] in asked}
     sockets = {path for path, what in below.items() if int(what['mode'], 8) >> 12 == 0o14}
@@ -286,14 +288,14 @@ def archived(fs, linux, target, scratch):
         options = ['--xattrs', '--xattrs-include=*', '--acls', '--numeric-owner',
                    '--warning=no-timestamp'] if reader == 'tar' else []
         done = subprocess.run([reader, *options, '-xpf', archive, '-C', folder], stderr=subprocess.PIPE, check=False)
-        # GNU tar takes names as bytes whether it is told that they are or not. It does not know how libarchive writes
-        # numbers of devices that are too large for the field.
+        # GNU tar always treats names as bytes, and ignores hdrcharset. It does not know how libarchive writes device
+        # numbers that are too large for the field.
         said = [line for line in done.stderr.splitlines() if b"keyword 'hdrcharset'" not in line
                 and b"keyword 'SCHILY.devm" not in line]
         assert not done.returncode and not said, (reader, said[:5])
         ours = trees.tree(folder)
         for path, what in below.items():
-            # bsdtar gives it to a directory first, from which files have it then.
+            # bsdtar sets it on a directory first, from which files inherit it.
             if reader == bsdtar and 'btrfs.compression' not in what['xattrs']:
                 ours[path]['xattrs'].pop('btrfs.compression', None)
             if reader == 'tar' and os.minor(what.get('device', 0)) >= 1 << 18:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compares btrkit with Linux on filesystems that the kernel makes: `fiemap` with the FIEMAP ioctl, and dump-tree and
-dump-super of the same filesystems with btrfs-progs. In none of them the audit finds a contradiction.
+"""Compare `fiemap`, dump-tree and dump-super with Linux and btrfs-progs on filesystems that the kernel makes.
+
+The audit must find no inconsistency in any of them.
 
     fiemap-kernel.py [--only PATTERN] [--plans N] [--seed N] [--keep] [--listing-only] [--list]
 
-BTRKIT and AUDIT are the programs under test, ORACLE is that of reference; BTRFS, MKFS and BTRFSTUNE are btrfs-progs'.
-A plan is repeated by `--only random --plans 1 --seed N`. Exits with 77 where it cannot run.
+BTRKIT and AUDIT are the programs under test, ORACLE is the reference; BTRFS, MKFS and BTRFSTUNE are from btrfs-progs.
+Repeat a plan by `--only random --plans 1 --seed N`. Exits with 77 if it cannot run.
 """
 import argparse
 import concurrent.futures
@@ -50,7 +51,7 @@ class Trial:
         self.options = scenario.options
         self.image = image.Image(self.path('fs.img'), scenario.size)
         self.listing = None
-        self.others = []            # images that are compared after this one
+        self.others = []            # images to compare after this one
         self.live = False           # the image was copied while it was mounted
         self.notes = ''
 
@@ -72,13 +73,13 @@ class Trial:
         self.image.mount(self.scenario.mount)
 
     def use_copy(self, copy=None):
-        """From here on the test is about a copy of the mounted image, taken now or before."""
+        """Continue with a copy of the mounted image, made now or given."""
         copy = copy or self.image.copy(self.path('copy.img'))
         self.image.umount()
         self.image, self.live = copy, True
 
     def matches(self, which, tree, *patterns):
-        """Whether the dump of a tree, or with None of all, has every pattern."""
+        """Whether the dump of a tree, or of all trees if None, matches every pattern."""
         trees = ['-t', tree] if tree else []
         text = self.btrfs('inspect-internal', 'dump-tree', *trees, which).decode(errors='replace')
         return all(re.search(pattern, text) for pattern in patterns)
@@ -126,7 +127,7 @@ class Trial:
         return counts
 
     def audit(self):
-        """How many tree blocks and data extents agree."""
+        """Number of tree blocks and data extents that agree."""
         live = ['--live'] if self.live else []
         done = subprocess.run([AUDIT, *live, self.image.path], stdout=subprocess.PIPE, check=False)
         said = done.stdout.decode(errors='replace')
@@ -143,7 +144,7 @@ class Trial:
         return counts
 
     def compare_alone(self, listing):
-        """Some files of each subvolume, those of the most rows, by a listing of just these: it reads another way."""
+        """List the files with most rows in each subvolume separately, which uses another code path."""
         files = {}
         for line in listing.splitlines(True):
             root, *_, path = line[:-1].split(b'\t')
@@ -156,7 +157,7 @@ class Trial:
         return sum(min(ALONE, len(rows_of)) for rows_of in files.values())
 
     def plant(self, listing, ours):
-        """The same comparison has to fail when one flag of one row is another."""
+        """The comparison must fail if one flag of one row differs."""
         lines = listing.split(b'\n')
         middle = lines[(len(lines) - 1) // 2].split(b'\t')
         middle[5] = b'0x%x' % (int(middle[5], 16) ^ 0x2000)
@@ -168,7 +169,7 @@ class Trial:
         raise AssertionError('a planted difference was not seen')
 
     def samples(self, listing):
-        """Of some subvolumes some files of few rows, as filefrag shows them: root, paths, text."""
+        """For some subvolumes, some files with few rows, as filefrag shows them: root, paths, text."""
         rows_of = {}
         for line in listing.decode().splitlines():
             root, inode, _, _, _, _, path = line.split('\t')
@@ -224,11 +225,11 @@ def random_scenario(seed):
     return Scenario(f'random-{seed}', fill, mkfs, mount, size='1G')
 
 
-chosen = []     # the workers are forked when it is full: what a scenario holds cannot be sent to them
+chosen = []     # filled before the workers are forked, because scenarios cannot be pickled
 
 
 def attempt(number, scratch, keep, text, dumps):
-    """In a process of its own: what was equal, or else the error; notes; seconds."""
+    """Run in a process of its own. Returns what was equal, or the error; notes; seconds."""
     scenario = chosen[number]
     folder = tempfile.mkdtemp(prefix=f'{scenario.name}-', dir=scratch)
     trial, start, error = Trial(scenario, folder, text, dumps), time.monotonic(), None
@@ -246,7 +247,7 @@ def attempt(number, scratch, keep, text, dumps):
 
 
 def self_test():
-    """The comparison has to see each kind of difference, or it says nothing."""
+    """The comparison must notice each kind of difference."""
     good = b'5\t257\t0\t13631488\t4096\t0x0\tfoo\n5\t257\t4096\t14000128\t8192\t0x2001\tfoo\n'
     compare(good, good)
     planted = [

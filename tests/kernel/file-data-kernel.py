@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random changes of files' data, by the library and by Linux on a copy: what is written, cut off, punched, preallocated
-and cloned, within files, between them, and between subvolumes. Each operation returns the same, and afterwards files
-have the same contents, sizes, blocks, holes and shared ranges; `btrfs check` finds nothing, nor after Linux has gone on
-with ours.
+"""Random changes of file data by the library, and by Linux on a copy: write, truncate, punch, preallocate and clone,
+within files, between them, and between subvolumes. Each operation must return the same, and contents, sizes, blocks,
+holes and shared ranges must be equal afterwards; `btrfs check` finds nothing, neither then nor after Linux has
+continued with ours.
 
     file-data-kernel.py [--plans N] [--seed N] [--ops N]
 
-Exits with 77 where it cannot run.
+Exits with 77 if it cannot run.
 """
 import argparse
 import errno
@@ -26,17 +26,17 @@ import ops
 FILE_DATA = os.environ['FILE_DATA']
 FS_IOC_FIEMAP = 0xC020660B
 ENCODED, INLINE, UNWRITTEN, SHARED = 8, 0x200, 0x800, 0x2000
-# Of mkfs, and of what Linux mounts with: compression is what the library is told, too.
+# mkfs options, mount options of Linux, and the same compression for the library.
 KINDS = (((), '', 0), (('-n', '4096', '-O', '^no-holes'), '', 0), (('-n', '65536'), 'compress-force=zstd', 3),
          (('--csum', 'sha256', '-O', '^no-holes'), 'compress-force=zlib', 1), (('-M', '-n', '4096'), '', 0))
 FILES = [f'f{i}' for i in range(5)] + ['nocow0', 'nocow1'] + [f'sub/f{i}' for i in range(3)]
-# Without no-holes: what these have behind their ends a crash has left there. Linux counts wrong what it writes over.
+# Without no-holes: these have data past their ends, as a crash can leave it. Linux miscounts when it overwrites that.
 LOST_ENDS = FILES[3:5]
 K64, MASK = 0x9e3779b97f4a7c15, (1 << 64) - 1
 
 
 def pattern(seed, length):
-    """As do_write() in file-data.c has it."""
+    """Must match do_write() in file-data.c."""
     out, x = bytearray(), seed
     for i in range(0, length, 64):
         if seed % 2:
@@ -58,8 +58,8 @@ def length(rng):
 
 
 def punched(offset, size):
-    """Whole sectors: into one that is a hole, and of which only a part is punched, Linux may write zeros, where the
-    library leaves the hole. Parts of sectors are punched by the model in memory."""
+    """Punch whole sectors: if only part of a sector in a hole is punched, Linux may write zeros, where the library
+    leaves the hole. Partial sectors are covered by the model in memory."""
     first = offset & ~4095
     return first, ((offset + size + 4095) & ~4095) - first
 
@@ -93,7 +93,7 @@ def grow(rng, path):
 
 
 def by_linux(mnt, line):
-    """What the library returns for the same."""
+    """Return what the library must return for the same operation."""
     name, path, *rest = line.split()
     fd = os.open(os.path.join(mnt, path), os.O_RDWR)
     other = None
@@ -113,7 +113,7 @@ def by_linux(mnt, line):
     except OSError as e:
         return -e.errno
     finally:
-        # What waits to be written may be forgotten by the next operation: the library forgets nothing.
+        # Flush, because a later operation may discard data waiting for writeback, which the library does not.
         os.fsync(fd)
         os.close(fd)
         if other is not None:
@@ -128,7 +128,7 @@ def fallocate(fd, mode, offset, size):
 
 
 def fiemap(fd, kinds):
-    """Ranges and what they are, of neighbours that are the same one."""
+    """Ranges with their FIEMAP flags, adjacent equal ones merged."""
     buf = bytearray(struct.pack('=QQIIII', 0, MASK, 0, 0, 4096, 0) + bytes(56 * 4096))
     fcntl.ioctl(fd, FS_IOC_FIEMAP, buf)
     rows = []
@@ -161,10 +161,10 @@ def state(mnt, options, compression):
         fd = os.open(os.path.join(mnt, path), os.O_RDONLY)
         st = os.fstat(fd)
         data = hashlib.sha256(os.pread(fd, st.st_size, 0)).hexdigest()
-        # What is not copied on write by Linux stays in the extents that others may have parts of; the library makes new
-        # ones, so that others are shared there.
+        # For nodatacow files Linux overwrites extents in place, while the library allocates new ones, so sharing
+        # differs.
         kinds = INLINE | UNWRITTEN | (0 if path.startswith('nocow') else SHARED)
-        # Which pieces are compressed, and so how much a file takes, is for each to decide.
+        # Which pieces are compressed, and so the space used, may differ.
         blocks = 0 if compression or ('^no-holes' in options and path in LOST_ENDS) else st.st_blocks
         kinds |= 0 if compression else ENCODED
         ret[path] = (st.st_size, blocks, data, segments(fd, st.st_size), fiemap(fd, kinds))
@@ -192,7 +192,7 @@ def run_plan(folder, seed, count, size):
         with open(os.path.join(mnt, path), 'wb') as f:
             if path.startswith('nocow'):
                 image.run('chattr', '+C', f.name)
-    # Linux leaves behind the end what was there before it was cut off.
+    # Linux leaves old data past the end when it truncates.
     for path in FILES[:3] + ['sub/f0']:
         ops.write(os.path.join(mnt, path), 0, ops.incompressible(50000, 7), sync=True)
         os.truncate(os.path.join(mnt, path), rng.randrange(50000))
@@ -212,7 +212,7 @@ def run_plan(folder, seed, count, size):
     lines = [line for line in lines if line not in ('flush', 'commit')]
     now = mount
     for i, (line, got) in enumerate(zip(lines, map(int, said.split()))):
-        # Only what is written is compressed by the library.
+        # The library compresses only data that is written.
         then = mount if line.startswith('write') or not mount else 'compress=no'
         if then != now:
             image.run('mount', '-o', f'remount,{then}', mnt)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * file-data IMAGE: changes data of files as lines of its input say, in transactions, and prints what each returned.
+ * file-data IMAGE: change file data in transactions, as standard input says, and print what each operation returned.
  *
  *	write PATH OFFSET LENGTH SEED COMPRESSION | zeros ... | truncate PATH SIZE | punch PATH OFFSET LENGTH
  *	prealloc PATH OFFSET LENGTH FLAGS | clone PATH OFFSET LENGTH TO-PATH TO-OFFSET | flush | commit
- *	end PATH SIZE: the inode says that the file ends there, and nothing else changes, as after a crash
+ *	end PATH SIZE: set only the size in the inode, as a crash can leave it
  *
- * PATH is NAME or SUBVOLUME/NAME. Bytes number i of what is written are those of pattern() in file-data-kernel.py.
+ * PATH is NAME or SUBVOLUME/NAME. The bytes written are those of pattern() in file-data-kernel.py.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static int do_write(struct btrkit_txn *txn, const struct btrkit_found *f, const 
 
 	if (!bytes)
 		return -12;
-	/* Of a seed that is even all of it is random, else every 64 bytes are the same for long. */
+	/* With an even seed everything is random, otherwise the same 64 bytes repeat for a long time. */
 	for (uint64_t i = 0; i < a[1]; i++) {
 		if (!(i % 64)) {
 			x = a[2] % 2 ? a[2] * 0x9e3779b97f4a7c15u + i / 65536 :

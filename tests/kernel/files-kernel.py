@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What ls, stat and cat tell of filesystems that Linux made, beside what Linux says of them mounted.
+"""Compare ls, stat and cat on filesystems that Linux made with what Linux reports for the mounted filesystem.
 
-BTRKIT is the program under test. Exits with 77 where it cannot run.
+BTRKIT is the program under test. Exits with 77 if it cannot run.
 """
 import importlib.util
 import json
@@ -60,7 +60,7 @@ def fill(mnt, rng):
 
 
 def walk(mnt):
-    """Every name below, as (path, its status, its subvolume)."""
+    """Every name below, as (path, status, subvolume)."""
     found = []
 
     def visit(folder, shown, root):
@@ -102,7 +102,7 @@ def compare_list(fs, mnt, linux):
         same_inode(row, st, root, path)
         if stat.S_ISLNK(st.st_mode):
             assert name_of(row, 'target') == os.readlink(mnt.encode() + b'/' + path), path
-    # Each directory is in the order of its names.
+    # Each directory is sorted by name.
     order = [path.rpartition(b'/') for path in listed]
     assert all(a[2] < b[2] for a, b in zip(order, order[1:]) if a[0] == b[0])
     return len(linux)
@@ -113,7 +113,7 @@ def compare_stat(fs, mnt, linux):
     for at in range(0, len(linux), 300):
         part = linux[at:at + 300]
         told = rows('stat', '--format', 'json', fs.path, *(path for path, _, _ in part))
-        # Linux told when a file was made long before Python did.
+        # stat(1) prints birth times; Python does not.
         births = image.run('stat', '--printf', '%.9W\n', *(mnt.encode() + b'/' + path for path, _, _ in part))
         for (path, st, root), row, birth in zip(part, told, births.decode().split(), strict=True):
             same_inode(row, st, root, path)
@@ -155,8 +155,8 @@ def compare_contents(fs, mnt, linux):
 
 
 def change_beneath(scratch):
-    """What Linux writes in the place of what was read by the device before is what is read then: mounted, or afterwards
-    by a device that somebody has kept open."""
+    """Data that Linux writes after the device was first read must be seen: while mounted, or later through a device
+    that another process keeps open."""
     fs = image.Image(f'{scratch}/fs.img', '300M')
     fs.mkfs()
     mnt = fs.mount('nodatacow')

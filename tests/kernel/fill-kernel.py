@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filesystems that `btrkit mkfs` fills with a directory in which there is everything: Linux has them equal by path,
-attribute and content, btrfs check finds nothing wrong, and Linux then writes to them, balances and snapshots them, or
-removes all that is in them.
+"""Fill filesystems by `btrkit mkfs` from a directory with everything: paths, attributes and contents are equal in
+Linux, btrfs check finds nothing, and Linux then writes to them, balances and snapshots them, or removes everything.
 
     fill-kernel.py [--deep] [--only PATTERN] [--part I/N] [--list]
 
-BTRKIT is the program under test; BTRFS is btrfs-progs'. Exits with 77 where it cannot run.
+BTRKIT is the program under test; BTRFS is from btrfs-progs. Exits with 77 if it cannot run.
 """
 import fnmatch
 import os
@@ -27,10 +26,10 @@ import several
 from image import BTRFS, run
 from several import BTRKIT, K, need
 
-# Parts of the directory that are large.
+# Large parts of the directory.
 LARGE = ('many', 'links', 'big')
 SUBVOLUMES = ('cut/sub', 'cut/sub/nested', 'cut/beside')
-# What the readers of archives and manifests are not told.
+# What archives and manifests do not contain.
 UNTOLD = {'directory': (), 'tar': ('atime', 'ctime'), 'manifest': ('atime', 'ctime')}
 
 
@@ -39,11 +38,11 @@ def subvolume_options():
 
 
 class Row:
-    """A filesystem that is to be made."""
+    """A filesystem to make."""
 
     def __init__(self, devices, *options, source='directory', parts=(), room='256M', cut=False):
         self.devices, self.options, self.source, self.parts = devices, options, source, parts
-        # To balance, Linux needs more than the largest group.
+        # To balance, Linux needs more space than the largest group.
         self.room, self.cut = '2G' if room and 'big' in parts else room, cut
 
     def __str__(self):
@@ -112,7 +111,7 @@ class Source:
         run('umount', f'{self.scratch}/source')
 
     def limits(self, nodesize):
-        """What only fits into nodes of that size."""
+        """What fits only into nodes of that size."""
         path = f'{self.top}/limits'
         if os.path.exists(path):
             shutil.rmtree(path)
@@ -123,7 +122,7 @@ class Source:
         return everything.listing(self.top, skip, SUBVOLUMES if cut else (), self.known)
 
     def options(self, row, skip):
-        """The options that name it."""
+        """The options that select it."""
         if row.source == 'directory':
             return ['--rootdir', self.top, *(w for name in skip for w in ('--exclude', f'{name}'))]
         path = f'{self.scratch}/source/{row.source}'
@@ -165,8 +164,8 @@ def make(row, volume, source, skip):
 
 
 def without_what_tar_loses(listing):
-    """GNU tar leaves out sockets, does not know that pipes are linked, and has its own way to write a name with =,
-    which libarchive does not know; nor does that understand less than a second before the epoch.
+    """GNU tar omits sockets, does not detect hard links of fifos, and escapes names with "=" in its own way, which
+    libarchive does not know; nor does libarchive support fractions of a second before the epoch.
     """
     kept = {}
     for path, of in listing.items():
@@ -196,7 +195,7 @@ def need_subvolumes(mnt):
 
 
 def need_quota(mnt):
-    """Linux counts the same."""
+    """A rescan by Linux gives the same counts."""
     def shown():
         return re.findall(rb'^(\d/\d+) +(\d+) +(\d+)', run(BTRFS, 'qgroup', 'show', '--raw', mnt), re.M)
     before = shown()
@@ -206,8 +205,8 @@ def need_quota(mnt):
 
 
 def write_to(mnt, row, rng):
-    # A group of data that Linux makes has a tenth of all devices: some of them with three copies leave no room for one
-    # of metadata, on six devices of mkfs.btrfs too. So that moves while there is room.
+    # A new data group of Linux takes a tenth of all devices: with three copies, some of them would leave no space for a
+    # metadata group, on filesystems of mkfs.btrfs too. So balance metadata while there is space.
     crowded = several.option(row.options, '-d') in ('raid1c3', 'raid1c4') and '-M' not in row.options
     if crowded:
         ops.balance(mnt, ops.BALANCE_METADATA)
@@ -226,7 +225,7 @@ def remove_all(mnt):
     for name in os.listdir(mnt):
         path = f'{mnt}/{name}'
         for _ in range(2):
-            # Subvolumes that are read-only have their contents until they are deleted as a whole.
+            # Read-only subvolumes keep their contents until they are deleted as a whole.
             done = subprocess.run(['rm', '-rf', path], stderr=subprocess.PIPE, check=False)
             if not done.returncode:
                 break
@@ -239,15 +238,14 @@ def remove_all(mnt):
 
 
 def check(row, volume, ours=False):
-    """Of all links btrfs check compares each with each: that takes a minute, which is spent in deep runs, and on what
-    is ours alone.
+    """btrfs check compares each link with each other one, which takes a minute: only in deep runs, and only for ours.
     """
     if 'links' not in row.parts or DEEP and ours:
         volume.check()
 
 
 def judge(row, scratch, source, seed):
-    """@return how many paths were compared"""
+    """@return number of compared paths"""
     rng = random.Random(seed)
     skip = tuple(name for name in LARGE if name not in row.parts and os.path.exists(f'{source.top}/{name}'))
     source.limits(nodesize_of(row.options))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What `btrkit mkfs` fills other than files that may grow: devices, parts of files and devices, several images of which
-Linux gets fewer. And what is left where it fails: too little room by any number of bytes, signals, files that cannot be
-read to their end.
+"""Targets of `btrkit mkfs` for filling other than files that may grow.
+
+Devices, parts of files and devices, several images of which Linux gets fewer. And what is left after failures: space
+that is too small by any number of bytes, signals, source files that cannot be read completely.
 
     fill-targets.py [--only PATTERN]
 
-BTRKIT is the program under test; BTRFS and MKFS are btrfs-progs'. Exits with 77 where it cannot run.
+BTRKIT is the program under test; BTRFS and MKFS are from btrfs-progs. Exits with 77 if it cannot run.
 """
 import argparse
 import contextlib
@@ -35,7 +36,7 @@ MAGIC = b'_BHRfS_M'
 
 
 class Place:
-    """A tmpfs that is as large as it is told to be, with what goes into filesystems beside it."""
+    """A tmpfs of adjustable size, and a source tree outside of it."""
 
     def __init__(self, scratch):
         self.scratch, self.tree, self.mnt, self.full = scratch, *(f'{scratch}/{n}' for n in ('tree', 'mnt', 'full'))
@@ -58,7 +59,7 @@ class Place:
         return int(run(BTRKIT, 'mkfs', '--size-only', '-r', self.tree, 'none'))
 
     def judge(self, *devices, options='ro', check=True):
-        """Linux has what the source has."""
+        """Linux finds the contents of the source."""
         if check:
             run(BTRFS, 'check', '--check-data-csum', devices[0])
         with mounted(devices[0], self.mnt, '-o', ','.join((options, *(f'device={d}' for d in devices)))):
@@ -111,7 +112,7 @@ def read_at(path, at, length):
 
 
 def total(path, start=0):
-    """Bytes that the filesystem takes, as its superblock has them."""
+    """Size of the filesystem according to its superblock."""
     block = read_at(path, start + SUPERS[0], 4 * K)
     need(block[0x40:0x48] == MAGIC, f'{path}: no superblock')
     return int.from_bytes(block[0x70:0x78], 'little')
@@ -124,7 +125,7 @@ def make_file(path, size):
 
 
 def no_filesystem(path, start=0):
-    """By no superblock of it, nor as others see it."""
+    """It has no superblock, and blkid finds nothing."""
     for at in SUPERS:
         need(read_at(path, start + at + 0x40, 8) != MAGIC, f'{path}: there is a superblock at {at}')
     done = subprocess.run(['blkid', '-p', '-O', str(start), path], stdout=subprocess.PIPE, check=False)
@@ -132,7 +133,7 @@ def no_filesystem(path, start=0):
 
 
 def untouched_or_none(path, before):
-    """What is refused before any of the source is read is as it was, all of it; what is taken is no filesystem then."""
+    """If refused before the source was read, it is completely unchanged; otherwise it contains no filesystem."""
     if contents(path) != before:
         no_filesystem(path)
 
@@ -143,7 +144,8 @@ def contents(path):
 
 
 def device(place):
-    """It is taken as a whole, with --shrink as mkfs.btrfs takes it: what the filesystem needs, or less than that."""
+    """A device is used as a whole; with --shrink, as in mkfs.btrfs, only what is needed, and not more than mkfs.btrfs
+    takes."""
     size, compared = 500 * M, 0
     path = make_file(f'{place.scratch}/device', size)
     with loop(path) as dev:
@@ -162,7 +164,7 @@ def device(place):
         ours = total(dev)
         run(MKFS, '-q', '-f', '--shrink', '-r', place.tree, dev)
         need(ours <= total(dev) < size, f'--shrink: {ours} bytes, mkfs.btrfs {total(dev)}')
-        # Beside an image that is not there yet both get what is needed, or else there is too little room.
+        # Together with a new image file both get the size that is needed, or the device is too small.
         beside = f'{place.scratch}/beside'
         words = ('-d', 'raid1', '-m', 'raid1', '-r', place.tree, beside, dev)
         before = contents(dev)
@@ -176,7 +178,7 @@ def device(place):
 
 
 def part(place):
-    """Named by its number or by where it begins, in a file or on a device, and nothing around it is written to."""
+    """A partition given by number or by offset, in a file or on a device; nothing around it is written to."""
     path, size, compared = make_file(f'{place.scratch}/disk', 480 * M), 200 * M, 0
     start = M + size
     with open(path, 'r+b') as f:
@@ -211,7 +213,7 @@ def attached(paths):
 
 
 def copies(place):
-    """Linux reads everything from as few of the images as the profile allows."""
+    """Linux reads everything from as few images as the profile allows."""
     compared = 0
     for count, least, words in ((2, 1, ('-d', 'raid1', '-m', 'raid1')), (3, 1, ('-d', 'raid1c3', '-m', 'raid1c3')),
                                 (4, 3, ('-d', 'raid10', '-m', 'raid1c4', '--compress', 'zstd')),
@@ -224,7 +226,7 @@ def copies(place):
             volume.umount()
         volume = attached(paths)
         compared += place.judge(*volume.loops)
-        # And the devices themselves, of which each is taken as a whole.
+        # The same with devices, each used as a whole.
         volume.umount()
         for path in paths:
             make_file(path, 300 * M)
@@ -237,14 +239,14 @@ def copies(place):
 
 
 class Full:
-    """An image on a filesystem of which @room says how many bytes it may take; None: many."""
+    """An image on a filesystem whose free space is set by @room; None: plenty."""
 
     def __init__(self, place, where, room):
         self.place, self.path, self.room = place, f'{where}/image', room
 
     def begin(self, free, size, start, *others):
-        """@size: what the file has before, with the superblock of a filesystem in it; None: there is none, and none of
-        the others
+        """@size: previous size of the file, which contains the superblock of a filesystem; None: neither it nor the
+        others exist
         """
         for path in (self.path, *others):
             if os.path.exists(path):
@@ -256,7 +258,7 @@ class Full:
         self.room(free)
 
     def fails(self, says, *args, keeps, start):
-        """@keeps: the size that it has then, None if it must be gone"""
+        """@keeps: the size that remains, None if the file must be removed"""
         told(says, *mkfs(*args))
         need(os.path.lexists(self.path) == (keeps is not None), f'{args}: {"gone" if keeps else "there"}')
         if keeps is not None:
@@ -265,7 +267,7 @@ class Full:
 
 
 def tmpfs(place):
-    """As many bytes as a filesystem needs are enough, and fewer by any number are not."""
+    """Exactly the required space is enough, and any less is not."""
     full, tries, first = Full(place, place.full, place.limit), 0, f'{place.scratch}/first'
     path, sized, both = full.path, ('-b', '200m'), ('-d', 'raid1', '-m', 'raid1', first)
     for words, spec, size, keeps, start in (((), '', None, None, 0), ((), '', 300 * M, 0, 0),
@@ -275,7 +277,7 @@ def tmpfs(place):
                                             (both, '', None, None, 0), (both, '', 10 * M, 0, 0)):
         words = (*words, path + spec, '-r', place.tree)
         used = None
-        # Where there is plenty, more than is needed is asked for ahead.
+        # The first run has plenty of space, and may allocate more than needed in advance.
         for _ in range(2):
             full.begin(used, size, start, first)
             makes(*words)
@@ -293,7 +295,7 @@ def tmpfs(place):
 
 
 def ext4(place):
-    """Which takes its own blocks beside."""
+    """ext4 needs blocks for its own metadata."""
     host, where, filler = f'{place.scratch}/host', f'{place.scratch}/ext4', f'{place.scratch}/ext4/filler'
     os.mkdir(where)
     run('mkfs.ext4', '-q', '-m', '0', make_file(host, 60 * M))
@@ -324,7 +326,7 @@ def ext4(place):
 
 
 def behind_a_device(place):
-    """Whose medium has no room is found out late: writes reach it when they are flushed."""
+    """Lack of space behind a device is detected late: writes reach the backing file when they are flushed."""
     full, size, tries = Full(place, place.full, place.limit), 300 * M, 0
     full.begin(None, size, 0)
     with loop(full.path) as dev:
@@ -360,7 +362,7 @@ def small_device(place):
 
 
 def signals(place):
-    """While an archive comes in: what was on the devices is gone then."""
+    """Interrupt while an archive is read, when the previous contents are gone already."""
     data, paths = io.BytesIO(), [f'{place.scratch}/held{number}' for number in range(2)]
     with tarfile.open(fileobj=data, mode='w') as tar:
         member = tarfile.TarInfo('file')
@@ -372,7 +374,7 @@ def signals(place):
         makes(*volume.loops)
         process = subprocess.Popen([BTRKIT, 'mkfs', '-q', '-f', '--tar', '-', *volume.loops], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # When this was taken there is work on it.
+        # When this has been accepted, the work has begun.
         process.stdin.write(data[:8 * M])
         process.stdin.flush()
         process.send_signal(number)
@@ -394,7 +396,7 @@ def signals(place):
 
 
 def unreadable(place):
-    """A file of the source that the host cannot read to its end: here its bytes are not what its checksums say."""
+    """A source file that the host cannot read completely: here its data does not match its checksums."""
     path, new = f'{place.scratch}/source', f'{place.scratch}/new'
     makes('-r', place.tree, path)
     with open(f'{place.tree}/usr/lib/bad', 'rb') as f:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Trees as systems have them, made into filesystems by `btrkit mkfs` from the directory and from a tar of it: Linux has
-them equal by path, attribute, extended attribute, link and content, its tar of them is the tar of the source byte for
-byte, and btrfs check finds nothing.
+"""Make filesystems from real system trees by `btrkit mkfs`, from the directory and from a tar archive of it.
+
+In Linux, paths, attributes, xattrs, links and contents are equal, a tar archive made from it is identical to that of
+the source byte for byte, and btrfs check finds nothing.
 
     fill-trees.py [--linux] [TREE...]
 
-With --linux the tree is the one that LINUX_TREE names. BTRKIT is the program under test. Exits with 77 where it cannot
-run.
+With --linux the tree is the one named by LINUX_TREE. BTRKIT is the program under test. Exits with 77 if it cannot run.
 """
 import argparse
 import hashlib
@@ -22,7 +22,7 @@ import several
 from image import BTRFS, loop, mounted, run
 from several import BTRKIT, need
 
-# All that is in an archive follows from the tree: no numbers of processes, nor times that reading changes.
+# The archive depends only on the tree: no process IDs, and no times that reading changes.
 TAR = ('tar', 'c', '--format=posix', '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
        '--sort=name', '--numeric-owner', '--xattrs', '--xattrs-include=*', '--acls', '--selinux')
 UNTOLD = {'directory': ('atime',), 'tar': ('atime', 'ctime')}
@@ -33,7 +33,7 @@ def archive(tree):
 
 
 def digest(tree):
-    """Of its archive."""
+    """Digest of its archive."""
     found = hashlib.blake2b()
     with archive(tree) as process:
         while data := process.stdout.read(1 << 20):
@@ -52,8 +52,8 @@ def make(source, tree, path):
 
 
 def judge(tree, scratch):
-    """@return how many paths were compared"""
-    # Links from outside of the tree are none in the filesystem.
+    """@return number of compared paths"""
+    # Hard links from outside of the tree do not exist in the filesystem.
     wanted, bytes_wanted, compared = everything.listing(tree, subvolumes=()), digest(tree), 0
     path, mnt = f'{scratch}/image', f'{scratch}/mnt'
     os.mkdir(mnt)

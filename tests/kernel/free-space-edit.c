@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Frees and allocates extents of a preallocated file in transactions, for free-space-kernel.py:
+ * Free and allocate extents of a preallocated file in transactions, for free-space-kernel.py:
  *
- *   free-space-edit IMAGE INODE STEP...     of tree 5
+ *   free-space-edit IMAGE INODE STEP...     in tree 5
  *
- * A step is a transaction: "second" frees every second extent, "free:N" that many of a hundred, chosen at random,
- * "add:N" adds that many of one to eight sectors, "both:N" does both. What was done is counted, a line each.
+ * Each step is a transaction: "second" frees every second extent, "free:N" frees N percent, chosen at random, "add:N"
+ * adds N extents of one to eight sectors, "both:N" does both. Prints counts, one per line.
  */
 #include <btrkit/filesystem.h>
 #include <btrkit/io.h>

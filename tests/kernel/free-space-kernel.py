@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Free space trees of Linux against ours.
+"""Compare free space trees of Linux with ours.
 
     free-space-kernel.py [SCENARIO...]
 
-Linux fragments filesystems and makes free space trees of them. (a) From the extent tree that it left we build the same
-tree; also from that of a tree which Linux has kept up for a while. (b) `btrkit space-cache convert` of the filesystem
-from before Linux made its tree has the same items for each group of data only, and (c) all ranges that the extents
-leave; Linux mounts that without rebuilding it, goes on with it, and `btrfs check` finds nothing. (d) Extents are freed
-and allocated in our transactions and by Linux in turn, until groups have gone to bitmaps and back.
+Linux fragments filesystems and makes free space trees for them. (a) We build the tree from the extent tree, and get the
+same; also for a tree that Linux has maintained for a while. (b) `btrkit space-cache convert`, on the filesystem before
+Linux made its tree, gives the same items for each data block group, and (c) all gaps between extents; Linux mounts it
+without rebuilding the tree, continues, and `btrfs check` finds nothing. (d) Extents are freed and allocated in our
+transactions and by Linux in turn, until groups have switched to bitmaps and back.
 
-BTRKIT, FREE_SPACE and FREE_SPACE_EDIT are the programs under test. Exits with 77 where it cannot run.
+BTRKIT, FREE_SPACE and FREE_SPACE_EDIT are the programs under test. Exits with 77 if it cannot run.
 """
 import atexit
 import collections
@@ -42,7 +42,7 @@ def expect(condition, *what):
 
 
 def sync(path):
-    """The filesystem of a file, and no other."""
+    """Sync only the filesystem that contains the file."""
     fd = os.open(path, os.O_RDONLY)
     try:
         if libc.syncfs(fd):
@@ -52,7 +52,7 @@ def sync(path):
 
 
 class Pieces:
-    """A file of extents one behind the other, each allocated by a call of its own and so freed for itself."""
+    """A file of consecutive extents, each allocated by a separate call, so that each can be freed separately."""
 
     def __init__(self, path):
         self.open(path)
@@ -75,7 +75,7 @@ class Pieces:
             self.end += length
 
     def free(self, wanted):
-        """Those of which @wanted(number) is true; what punches no whole extent would free nothing."""
+        """Free those with wanted(number); punching part of an extent would free nothing."""
         for number, piece in enumerate(self.pieces):
             if piece and wanted(number):
                 self._call(3, *piece)
@@ -111,7 +111,7 @@ def fragment(mnt, rng, files=5000):
 
 
 def fill(mnt, size, files):
-    """A file in large extents, and small ones that leave holes among the tree blocks."""
+    """A file in large extents, and small files that leave holes among the tree blocks."""
     with open(os.path.join(mnt, 'large'), 'wb') as f:
         os.posix_fallocate(f.fileno(), 0, size)
     folder = os.path.join(mnt, 'small')
@@ -126,7 +126,7 @@ def fill(mnt, size, files):
 
 
 def fill_up(mnt, rng):
-    """To the last byte, but for what is fragmented."""
+    """Full to the last byte, except for the fragmented part."""
     fragment(mnt, rng, 500)
     size = 256 * M
     with open(os.path.join(mnt, 'rest'), 'wb') as f:
@@ -139,7 +139,8 @@ def fill_up(mnt, rng):
 
 
 def go_between(fs, rng):
-    """Holes beyond the high threshold, of which ever more are joined until a group is between both, and then below."""
+    """Holes above the high threshold, more and more of which are joined until a group is between both thresholds, then
+    below."""
     path = 'between'
     pieces = Pieces(os.path.join(fs.mount('space_cache=v2'), path))
     pieces.add(*[SECTOR] * 4000)
@@ -160,7 +161,7 @@ def go_between(fs, rng):
 
 
 def edit(fs, rng):
-    """Our transactions and Linux in turn change a file of many extents."""
+    """Our transactions and Linux in turn change a file with many extents."""
     path = os.path.join(fs.mount('space_cache=v2'), 'edited')
     pieces = Pieces(path)
     pieces.add(*[SECTOR] * 4000)
@@ -188,7 +189,7 @@ def nothing(_mnt, _rng):
 
 
 NONE = ('-O', '^free-space-tree,^block-group-tree')
-# How it is made and how large, the cache it has before, and what is done with it.
+# mkfs options, size, the cache beforehand, and the work.
 SCENARIOS = {
     '16k': ((*NONE,), '3G', 'nospace_cache', fragment),
     '4k': (('-n', '4096', *NONE), '1000M', 'nospace_cache', fragment),
@@ -211,7 +212,7 @@ SCENARIOS = {
 
 
 def counted(prefix, *args):
-    """What a program counted."""
+    """The counts that a program printed."""
     done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     expect(done.returncode == 0, *args, done.stderr.decode())
     found = {}
@@ -242,12 +243,12 @@ def refused(lines):
 
 
 def go_on(fs, rng):
-    """Linux mounts the filesystem as it is, writes, and frees. What it said."""
+    """Linux mounts the filesystem as it is, writes, and frees. Returns its messages."""
     mnt = fs.mount()
     device = os.path.basename(fs.loop)
     rest, path = os.path.join(mnt, 'rest'), os.path.join(mnt, 'goes-on')
     if os.path.exists(rest):
-        # It is full: only to delete a file is there room for.
+        # The filesystem is full: deleting a file is the only thing that works.
         os.unlink(rest)
         sync(mnt)
     pieces = Pieces(path)
@@ -262,9 +263,9 @@ def go_on(fs, rng):
 
 
 def goes_on(fs, rng, listen=False):
-    """After us Linux says no word of a free space tree that it would not have, and leaves a filesystem without fault.
+    """Linux must not complain about the free space tree after our changes, and must leave a consistent filesystem.
 
-    Of many mounts at a time it does not tell all; with @listen it gets some chances to be heard."""
+    With many mounts at a time some messages are suppressed; with @listen it is tried several times."""
     spare = fs.copy(fs.path + '.spare')
     for chances in (3, 2, 1, 0) if listen else (0,):
         said = go_on(fs, rng)
@@ -287,7 +288,7 @@ def compare_ours(before, linux, rng, cache):
                           stderr=subprocess.STDOUT, check=False)
     expect(done.returncode == 0, done.stdout.decode(errors='replace'))
     found = compared('same', linux.path, before.path)
-    # Of v1 something was freed before or after; only then there is a history.
+    # Only with v1 something was freed before or after, so only then forms may depend on history.
     expect(cache == 'space_cache=v1' or not found['groups of another form by history'], found)
     compared('inverse', before.path)
     check(before.path)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Free space trees compared, for free-space-kernel.py. What was compared is counted, a line each; the first difference
- * ends the program with status 1.
+ * Compare free space trees, for free-space-kernel.py. Prints counts of what was compared, one per line; exits with
+ * status 1 at the first difference.
  *
- *   free-space build IMAGE     the tree of an image against the one that is built from its extent tree: all ranges are
- *                              the same, and the forms but where Linux goes by history
- *   free-space inverse IMAGE   its ranges are those that the extents leave, without any code of lib/space
- *   free-space same A B        so are the groups of data only of two images
+ *   free-space build IMAGE     the tree of an image with one built from its extent tree: all ranges must be equal,
+ *                              and the forms too unless they depend on history
+ *   free-space inverse IMAGE   its ranges with the gaps between extents, without any code of lib/space
+ *   free-space same A B        the data block groups of two images
  */
 #include <btrkit/filesystem.h>
 #include <btrkit/io.h>
@@ -49,7 +49,7 @@ static void *more(void *p, size_t n, size_t size)
 	return p;
 }
 
-/* Items with their bytes, as they lie in a tree. */
+/* Items with their bytes, in tree order. */
 struct items {
 	struct copy {
 		struct btrkit_key key;
@@ -81,7 +81,7 @@ static void items_release(struct items *items)
 	*items = (struct items){ 0 };
 }
 
-/* The number of the first item that lies at @start or behind. */
+/* Index of the first item at or after @start. */
 static size_t items_from(const struct items *items, uint64_t start)
 {
 	size_t low = 0, high = items->n;
@@ -142,9 +142,9 @@ static void image_close(struct image *image)
 	btrkit_fs_close(image->fs);
 }
 
-/* A group as items tell it, bit by bit. */
+/* A block group as its items describe it, expanded bit by bit. */
 struct told {
-	uint32_t count; /* as the INFO says */
+	uint32_t count; /* extent count in the INFO item */
 	bool bitmaps;
 	size_t num_bitmaps;
 	struct range *ranges;
@@ -191,8 +191,8 @@ static struct told told_of(const struct image *image, const struct items *items,
 
 static struct {
 	uint64_t groups, ranges, bitmaps, bitmap_groups, extent_groups, empty, full, mixed, metadata, short_bitmaps;
-	uint64_t history; /* groups whose form the count does not decide, and that differ */
-	uint64_t between; /* those that the count does not decide */
+	uint64_t history; /* groups whose form depends on history, and that differ */
+	uint64_t between; /* groups whose form depends on history */
 	uint64_t items;	  /* compared byte for byte */
 	uint64_t leftovers;
 } count;
@@ -232,7 +232,7 @@ static void compare_ranges(const struct image *image, const struct block_group *
 		    theirs->count, theirs->n);
 }
 
-/* All items of a group. */
+/* Compare all items of a group. */
 static void compare_items(const char *what, const struct items *a, const struct items *b, const struct block_group *g)
 {
 	const size_t i = items_from(a, g->start), n = items_from(a, g->start + g->length) - i;
@@ -252,7 +252,7 @@ static void compare_items(const char *what, const struct items *a, const struct 
 	count.items += n;
 }
 
-/* The image's group against another telling of it, in which the form may be another only where history decides. */
+/* Compare a group of the image with other items for it; the form may differ only if it depends on history. */
 static void compare_group(const struct image *image, const struct block_group *g, const struct items *other)
 {
 	const uint32_t sector = image->fs->items.sectorsize;
@@ -272,7 +272,7 @@ static void compare_group(const struct image *image, const struct block_group *g
 	free(ours.ranges);
 }
 
-/* Items of the image's tree that no group has. */
+/* Count items of the image's tree that belong to no group. */
 static void count_leftovers(const struct image *image)
 {
 	size_t groups = 0;
@@ -294,7 +294,7 @@ static int place(void *ctx, unsigned level, uint64_t index, uint64_t *bytenr, st
 	return 0;
 }
 
-static struct items built; /* by take_block() */
+static struct items built; /* filled by take_block() */
 
 static int take_block(void *ctx, uint64_t bytenr, const void *block, struct btrkit_error *err)
 {
@@ -345,7 +345,7 @@ static void build(struct image *image)
 	items_release(&built);
 }
 
-/* Extents take the space of the tree's ranges, and all else is in one of them. */
+/* Extents and free ranges must complement each other. */
 static void inverse(struct image *image)
 {
 	struct items extents = { 0 };

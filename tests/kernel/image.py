@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A filesystem in an image file, made by mkfs.btrfs and mounted through a loop device. What is left is cleaned up."""
+"""A filesystem in an image file, made by mkfs.btrfs and mounted through a loop device. Leftovers are cleaned up."""
 import atexit
 import contextlib
 import ctypes
@@ -26,7 +26,7 @@ _live = []
 
 
 def cleanup():
-    """Unmounts all that is mounted, the last first."""
+    """Unmount everything that is mounted, in reverse order."""
     for image in _live[::-1]:
         image.umount()
 
@@ -37,8 +37,8 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
 
 
 def run(*args, **kwargs):
-    """Runs a program that must succeed; its standard output. From two pipes at a time Python would read a dump of many
-    megabytes in small pieces."""
+    """Run a program that must succeed, and return its standard output. With two pipes Python would read a dump of many
+    megabytes in small pieces, so errors go to a file."""
     with tempfile.TemporaryFile() as errors:
         done = subprocess.run(args, stdout=subprocess.PIPE, stderr=errors, check=False, **kwargs)
         if done.returncode:
@@ -49,7 +49,8 @@ def run(*args, **kwargs):
 
 
 def peer_options(options):
-    """An older mkfs.btrfs has another default; with 6.19's rules between the features."""
+    """Translate options for an older mkfs.btrfs, which has other defaults, following the rules of 6.19 between
+    features."""
     off = options[options.index('-O') + 1].split(',') if '-O' in options else []
     given = [o for o in options if '-O' not in options or o not in ('-O', options[options.index('-O') + 1])]
     groups = '^block-group-tree' in off or '^no-holes' in off or '^free-space-tree' in off
@@ -58,7 +59,7 @@ def peer_options(options):
 
 
 def older(options):
-    """For a mkfs.btrfs to which some features are options of the run, and that lacks one."""
+    """For a mkfs.btrfs that has some features as runtime features (-R), or lacks one."""
     if '-O' not in options:
         return options
     at = options.index('-O') + 1
@@ -70,7 +71,7 @@ def older(options):
 
 
 def missing():
-    """Why tests with a mounted filesystem cannot run here, or None."""
+    """Return the reason why tests with a mounted filesystem cannot run here, or None."""
     if os.geteuid():
         return 'needs root'
     if not os.path.exists('/dev/loop-control'):
@@ -87,13 +88,14 @@ def missing():
 
 
 def seed():
-    """Of what is random: the same in every run, whose verdict is then about what is tested. $SEED is another one."""
+    """Random seed: the same in every run, so that results are reproducible, unless $SEED is set."""
     return int(os.environ.get('SEED', '1'))
 
 
 class KernelLog:
-    """What Linux says of btrfs from now on. What belongs to it goes by the place in the log: no clock of a process is
-    that of its times. Begun when a device is attached: before, it was somebody else's."""
+    """Messages of Linux about btrfs from now on. They are selected by position in the log, because its clock differs
+    from that of processes. Must be created when the device is attached: earlier messages belong to a previous user of
+    the device."""
 
     def __init__(self):
         self.file = open('/dev/kmsg', 'rb', buffering=0,
@@ -102,7 +104,7 @@ class KernelLog:
         self.said = []
 
     def lines(self, *devices):
-        """Of these devices: other tests may run beside."""
+        """Only messages about these devices, because other tests may run at the same time."""
         while True:
             try:
                 record = self.file.read(8192)
@@ -121,7 +123,7 @@ class KernelLog:
 
 
 def sync(path):
-    """Linux commits the filesystem that @path lies in; sync(2) would wait for all others of the machine."""
+    """Commit the filesystem that contains @path; sync(2) would wait for all filesystems of the machine."""
     fd = os.open(path, os.O_RDONLY)
     try:
         if _libc.syncfs(fd):
@@ -131,7 +133,8 @@ def sync(path):
 
 
 def _generations(paths):
-    """What the superblocks of mounted devices say, and whether all say the same generation: one commit is done."""
+    """Return the superblocks of mounted devices, and whether they have the same generation, so that no commit is in
+    progress."""
     supers = []
     for path in paths:
         with open(path, 'rb') as f:
@@ -141,8 +144,8 @@ def _generations(paths):
 
 
 def still(paths, work):
-    """What @work() makes of mounted devices, all of it of one moment: Linux may commit by itself meanwhile. What a
-    superblock leads to stays as it is until the next one is written."""
+    """Return the result of @work() on a consistent state of mounted devices: repeat it if Linux committed meanwhile.
+    What a superblock refers to is not overwritten before the next superblock is written."""
     for _ in range(100):
         before, whole = _generations(paths)
         made = work()
@@ -153,7 +156,7 @@ def still(paths, work):
 
 
 def until(attempt, what):
-    """The first that @attempt() comes to: others were undone by a commit."""
+    """Repeat @attempt() until it returns something: a commit may have interfered."""
     for _ in range(20):
         made = attempt()
         if made:
@@ -162,9 +165,8 @@ def until(attempt, what):
 
 
 def wait_for_cleaner(mnt):
-    """Until no deleted subvolume is left, and that is on disk. This sync wakes the cleaner, which otherwise sleeps
-    until the next commit, for half a minute: so long does `btrfs subvolume sync` wait, and so would who calls
-    syncfs(2)."""
+    """Wait until no deleted subvolume is left, on disk too. This ioctl wakes the cleaner, which otherwise sleeps until
+    the next commit, up to half a minute; `btrfs subvolume sync` and syncfs(2) would wait that long."""
     for _ in range(1200):
         ops.sync(mnt)
         if not run(BTRFS, 'subvolume', 'list', '-d', mnt).strip():
@@ -176,7 +178,8 @@ def wait_for_cleaner(mnt):
 
 @contextlib.contextmanager
 def committed():
-    """While committed images are mounted: Linux has no two filesystems of one id, and another test may have them."""
+    """Hold a lock while committed images are mounted: Linux cannot mount two filesystems with the same UUID at a
+    time."""
     with open('/run/lock/btrkit-test-images', 'wb') as f:
         fcntl.flock(f, fcntl.LOCK_EX)
         yield
@@ -188,8 +191,8 @@ def attach(path, *options):
 
 
 def detach(*devices):
-    """Linux forgets them, or it would take the next filesystem there, or the same one elsewhere, for what it has known.
-    Whoever looks at all devices of the machine keeps one for a moment.
+    """Make Linux forget the devices: otherwise it would confuse the next filesystem there, or the same one elsewhere,
+    with the old one. Programs that scan all devices may keep one busy for a moment.
     """
     def backing(device):
         try:
@@ -230,7 +233,7 @@ def loop(path, *options):
 
 @contextlib.contextmanager
 def mounted(device, folder, *options):
-    """Read-only if nothing else is said: Linux writes to what it mounts, even when nobody else does."""
+    """Mount read-only by default, because Linux writes to what it mounts even if nobody else does."""
     run('mount', *(options or ('-o', 'ro')), device, folder)
     try:
         yield
@@ -239,13 +242,13 @@ def mounted(device, folder, *options):
 
 
 class Wedged(RuntimeError):
-    """Linux does not let a filesystem go."""
+    """Linux does not finish unmounting a filesystem."""
 
 
 def unmount(folder, devices):
-    """Whether it could be. On the smallest filesystems with nodes of 64 KiB Linux 6.18 may make no end of it: to delete
-    an empty chunk its cleaner waits for room, which is made by a new chunk, which is empty and to be deleted. As
-    sync(2) of all others waits with it, the files of the loop devices @devices are then made empty."""
+    """Return whether it was unmounted. On the smallest filesystems with 64 KiB nodes Linux 6.18 may hang: to delete an
+    empty chunk its cleaner waits for space, which is made by a new chunk, which is empty and must be deleted. Every
+    sync(2) on the machine would hang too, so the files of the loop devices @devices are then truncated."""
     process = subprocess.Popen(['umount', folder], stderr=subprocess.DEVNULL)
     try:
         return process.wait(UNMOUNT_SECONDS) == 0
@@ -258,7 +261,7 @@ def unmount(folder, devices):
 
 
 def unless_wedged(work, *args):
-    """What Linux wedges is done anew, by @work() from its beginning."""
+    """Repeat @work() from the beginning if Linux hangs."""
     for _ in range(2):
         try:
             return work(*args)
@@ -279,7 +282,7 @@ class Image:
         run(MKFS, '-q', '-f', *args, self.path)
 
     def mkfs_newer(self, *options):
-        """With options of the newest mkfs.btrfs, by whichever there is."""
+        """With options of the newest mkfs.btrfs, whichever version is installed."""
         try:
             self.mkfs(*options)
         except RuntimeError as e:
@@ -288,7 +291,7 @@ class Image:
             self.mkfs(*older(options))
 
     def mount(self, options='', readonly=False):
-        """The top level, whatever the default subvolume is."""
+        """Mount the top level, whatever the default subvolume is."""
         assert not self.mnt
         _live.append(self)
         self.loop = attach(self.path, *(['-r'] if readonly else []))
@@ -327,7 +330,7 @@ class Image:
             return int.from_bytes(f.read(8), 'little')
 
     def copy(self, path):
-        """The image as it is now, mounted or not."""
+        """Copy the current image, mounted or not."""
         def cp():
             run('cp', '--sparse=auto', self.path, path)
 
@@ -335,7 +338,7 @@ class Image:
         return Image(path, size=None)
 
     def copy_with_log(self, path, work):
-        """A copy with a log tree, which @work() makes by fsync. Whoever has all filesystems synced takes it away."""
+        """Make a copy with a log tree, which @work() creates by fsync. A sync of all filesystems would remove it."""
         def attempt():
             work()
             copy = self.copy(path)

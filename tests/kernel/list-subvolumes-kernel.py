@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""list-subvolumes beside `btrfs subvolume list` and `btrfs subvolume show` of the same filesystem, mounted: nested
-subvolumes, snapshots of snapshots, read-only and received ones, deleted ones.
+"""Compare list-subvolumes with `btrfs subvolume list` and `btrfs subvolume show` on the same mounted filesystem: nested
+subvolumes, snapshots of snapshots, read-only, received and deleted ones.
 
-BTRKIT is the program under test. Exits with 77 where it cannot run.
+BTRKIT is the program under test. Exits with 77 if it cannot run.
 """
 import datetime
 import json
@@ -24,7 +24,7 @@ def btrfs(*args):
 
 
 def fill(mnt, rng):
-    """Subvolumes in directories and in each other, some deleted again. The names of those that stay."""
+    """Subvolumes in directories and in each other, some of which are deleted again. Returns the paths of the rest."""
     paths = []
     for i in range(30):
         above = rng.choice([mnt, *paths])
@@ -48,7 +48,8 @@ def fill(mnt, rng):
 
 
 def receive(mnt, paths, folder):
-    """One that was sent has a UUID that it was received with, and times of both; its snapshot comes as a difference."""
+    """A received subvolume has a received UUID, and times of sending and receiving; its snapshot is sent
+    incrementally."""
     first, second, stream = f'{mnt}/sent-1', f'{mnt}/sent-2', f'{folder}/stream'
     source = paths[0]
     btrfs('subvolume', 'snapshot', '-r', source, first)
@@ -62,7 +63,7 @@ def receive(mnt, paths, folder):
 
 
 def listed(mnt):
-    """The rows of the list in the order of the numbers, and what is shown of each."""
+    """The rows of the list sorted by ID, and the output of show for each."""
     rows = btrfs('subvolume', 'list', '-pcguqR', mnt).splitlines()
     rows.sort(key=lambda row: int(row.split()[1]))
     shown = {}
@@ -80,7 +81,7 @@ def numbers(text):
 
 
 def choices(mnt, rows):
-    """Filters and orders: what the options of both are, and which numbers come of them, one after the other."""
+    """Filters and sort orders: options for both programs, and the resulting IDs in order."""
     generations = sorted(int(row.split()[3]) for row in rows)
     created = sorted(int(row.split()[5]) for row in rows)
     found = [[[option], [option]] for option in ('-r', '-s', '-d')]
@@ -99,7 +100,7 @@ def choices(mnt, rows):
 
 
 def chosen(path, wanted):
-    """The same of ours. Returns how often something was chosen, but not all."""
+    """Compare ours. Returns how often some but not all were selected."""
     some = 0
     for options, theirs in wanted:
         ours = numbers(image.run(BTRKIT, 'list-subvolumes', *options, path).decode())
@@ -114,7 +115,7 @@ def time(seconds):
 
 
 def same(s, shown, paths):
-    """An object of ours beside what is shown. Returns how many fields were compared."""
+    """Compare a JSON object with the output of show. Returns the number of compared fields."""
     def uuid(name):
         return '-' if s[name] == NONE else s[name]
     ours = {
@@ -149,7 +150,7 @@ def main():
         receive(fs.mnt, paths, folder)
         image.wait_for_cleaner(fs.mnt)
         fs.umount()
-        # Everything is on disk then; mounted read-only it stays as it is.
+        # Everything has been written; a read-only mount does not change it.
         fs.mount(readonly=True)
         rows, shown = listed(fs.mnt)
         wanted = choices(fs.mnt, rows)

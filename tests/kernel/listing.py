@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Listings of extents and dumps of trees, compared line by line."""
+"""Compare listings of extents and dumps of trees line by line."""
 import re
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ def rows(listing, whose):
 
 
 def compare(theirs, ours):
-    """Extent for extent and flag for flag; raises Difference, else tells how much was equal."""
+    """Compare every extent and every flag; raises Difference, or returns how much was equal."""
     theirs, ours = rows(theirs, 'Linux'), rows(ours, 'btrkit')
     if theirs != ours:
         text = [f'{len(theirs)} rows of Linux, {len(ours)} of btrkit']
@@ -58,7 +58,7 @@ def compare(theirs, ours):
 
 
 def compare_text(theirs, ours, what):
-    """Lines after the banner; how many were equal."""
+    """Compare lines after the banner; returns how many were equal."""
     theirs, ours = theirs.split(b'\n')[1:], ours.split(b'\n')[1:]
     if len(theirs) < 3:
         raise Difference(f'{what}: the peer printed nothing')
@@ -72,6 +72,6 @@ def compare_text(theirs, ours, what):
 
 
 def without_paths(text):
-    """filefrag's output, which names each file as it was given on the command line."""
+    """Remove the file name from filefrag's output, which shows it as given on the command line."""
     text = re.sub(rb'(?m)^File size of .* is (\d+ \()', rb'File size of PATH is \1', text)
     return re.sub(rb'(?m)^.*: (\d+ extents? found)', rb'PATH: \1', text)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Logs as Linux writes them: after each of many random operations and an fsync the image, as it would be after a crash,
-has no errors, all data included; and none of what Linux makes of some of those when it replays the log.
+"""Log trees written by Linux: after each of many random operations and an fsync, the image as a crash would leave it
+must have no errors, including data; and neither must the result of replaying some of the logs by Linux.
 
-BTRKIT is the command, $SEED another seed. `--rounds N` does more than usual; names of forms choose some of them. Exits
-with 77 where it cannot run.
+BTRKIT is the command, $SEED another seed. `--rounds N` runs more; arguments select forms. Exits with 77 if it cannot
+run.
 """
 import errno
 import os
@@ -18,9 +18,9 @@ import ops
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 K = 1 << 10
-REPLAYED = 4  # of each form
+REPLAYED = 4  # number of replays per form
 
-# Options of mkfs.btrfs and of the mount.
+# mkfs.btrfs options, mount options.
 FORMS = {
     'default': ((), ''),
     'small nodes': (('-n', '4k'), ''),
@@ -33,7 +33,7 @@ FORMS = {
 
 
 class Plan:
-    """Random operations below a folder. What cannot be done is left out."""
+    """Random operations below a directory. Impossible ones are skipped."""
 
     def __init__(self, mnt, rng):
         self.mnt, self.rng, self.count = mnt, rng, 0
@@ -48,7 +48,7 @@ class Plan:
         ops.sync(mnt)
 
     def bytes(self, size):
-        """Half of it zeros, so that it can be compressed."""
+        """Half of it is zeros, so it is compressible."""
         return ops.incompressible(size - size // 2, self.rng.randrange(1000)) + bytes(size // 2)
 
     def folder(self):
@@ -58,7 +58,7 @@ class Plan:
         return f'{folder or self.folder()}/f{self.rng.randrange(12)}'
 
     def pair(self):
-        """In one subvolume, mostly."""
+        """Usually within one subvolume."""
         inside = self.rng.random() < 0.5
         folders = [f for f in self.folders if f.startswith(f'{self.mnt}/sub') == inside]
         return self.file(self.rng.choice(folders)), self.file(self.rng.choice(folders))
@@ -128,7 +128,7 @@ class Plan:
         os.symlink('x' * self.rng.randrange(1, 250), self.file())
 
     def fifo(self):
-        """Not where somebody opens it, and waits for another."""
+        """Not where another operation opens it and would block."""
         os.mkfifo(f'{self.folder()}/p{self.rng.randrange(6)}')
 
     def many(self):
@@ -153,7 +153,7 @@ class Plan:
         ops.write(f'{path}/f0', 0, self.bytes(5000))
 
     def move_folder(self):
-        """Only an empty one goes where there is one; those below it keep their names by this."""
+        """Only an empty directory can replace another one; this keeps the known names valid."""
         if not self.folders[4:]:
             return
         folder = self.rng.choice(self.folders[4:])
@@ -228,7 +228,7 @@ def clean(what, path):
 
 
 def replay(path):
-    """By Linux, which leaves nothing wrong either."""
+    """The result of Linux's replay must have no errors either."""
     copy = image.Image(path, size=None)
     copy.mount()
     complaints = copy.log.complaints(copy.loop)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lets Linux, btrfs-progs and libblkid judge what `btrkit mkfs` makes.
+"""Let Linux, btrfs-progs and libblkid judge filesystems of `btrkit mkfs`.
 
     mkfs-kernel.py [--only PATTERN] [--deep] [--list] [--jobs N]
 
-Each filesystem is checked, mounted, filled with files and snapshots, from 256 MiB up balanced, unmounted and checked
-again; profiles and free space are compared with those of one that mkfs.btrfs makes with the same options. BTRKIT and
-CRASH are the programs under test; BTRFS and MKFS are btrfs-progs'. Exits with 77 where it cannot run.
+Each filesystem is checked, mounted, filled with files and snapshots, balanced if at least 256 MiB, unmounted and
+checked again; profiles and free space are compared with a filesystem of mkfs.btrfs with the same options. BTRKIT and
+CRASH are the programs under test; BTRFS and MKFS are from btrfs-progs. Exits with 77 if it cannot run.
 """
 import argparse
 import concurrent.futures
@@ -30,10 +30,10 @@ BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 CRASH = os.environ.get('CRASH', 'crash-mkfs')
 LABEL = 'a label, a long one'
 M, G, T = 1 << 20, 1 << 30, 1 << 40
-# Below, Linux cannot balance what mkfs.btrfs makes either.
+# Smaller filesystems of mkfs.btrfs cannot be balanced by Linux either.
 BALANCED_FROM = 256 * M
-# On the smallest filesystems it is a race between what Linux reclaims and what it reserves whether a step has room: up
-# to one in twenty does not on a busy machine, of ours and of mkfs.btrfs' alike. A real lack of room is there each time.
+# On the smallest filesystems Linux's reclaim and reservations race: on a busy machine up to one step in twenty fails
+# for lack of space, on ours and those of mkfs.btrfs alike. A real lack of space occurs every time.
 TRIES = 6
 
 
@@ -42,7 +42,7 @@ class Failure(Exception):
 
 
 class NoRoom(Failure):
-    """Linux itself had no room for what it does when it mounts."""
+    """Linux itself had no space for what it does at mount."""
 
 
 def need(condition, what):
@@ -54,7 +54,7 @@ def need(condition, what):
 class Case:
     size: int
     options: tuple = ()
-    where: str = 'here'     # or 'xfs', for files larger than others can have
+    where: str = 'here'     # or 'xfs', for files larger than other filesystems support
 
     @property
     def name(self):
@@ -70,7 +70,7 @@ MIXED_DUP = ('-M', '-m', 'dup', '-d', 'dup')
 
 
 def cases(deep):
-    """The smallest that mkfs.btrfs accepts of each kind come first."""
+    """The smallest sizes that mkfs.btrfs accepts come first."""
     found = [Case(size * M) for size in (109, 110, 128, 200, 255, 256, 300, 512)]
     found += [Case(size) for size in (G, 10 * G, 60 * G, 15 * T)] + [Case(50 * T, where='xfs')]
     found += [Case(size * M, SINGLE) for size in (45, 46, 64, 100, 256, 1024)] + [Case(60 * G, SINGLE)]
@@ -100,7 +100,7 @@ def cases(deep):
 
 
 class Fresh(image.Image):
-    """An image made by btrkit or, to compare with, by mkfs.btrfs."""
+    """An image made by btrkit or, for comparison, by mkfs.btrfs."""
     uuid = None
 
     def make(self, case, ours):
@@ -129,7 +129,7 @@ def check_blkid(img):
 
 
 def usage(img):
-    """Profiles, and free space: estimated, at least, and as df has it. Read-only, Linux adds no block groups."""
+    """Profiles and free space: estimated, minimal, and as in df. On a read-only mount Linux adds no block groups."""
     with Mounted(img, readonly=True) as mnt:
         text = run(BTRFS, 'filesystem', 'usage', '-b', mnt).decode()
         df = os.statvfs(mnt)
@@ -148,7 +148,7 @@ class Mounted:
         return self.img.mnt
 
     def __exit__(self, *error):
-        # The log is read before somebody else has the loop device.
+        # Read the log before another test uses the loop device.
         unmounted = image.unmount(self.img.mnt, self.img.devices())
         said = self.img.log.complaints(self.img.loop) if unmounted else []
         self.img.umount()
@@ -163,16 +163,16 @@ def put(path, data):
 
 
 def fill_little(mnt):
-    """What has to work on the smallest one."""
+    """What must work on the smallest one."""
     put(f'{mnt}/a', os.urandom(M))
     run(BTRFS, 'subvolume', 'snapshot', mnt, f'{mnt}/snapshot')
     run('sync', '-f', mnt)
 
 
 def fill(mnt, size, seed):
-    """Files small and large, links, directories, snapshots of which some go."""
+    """Small and large files, links, directories, snapshots, some of which are deleted."""
     rng = random.Random(seed)
-    # A balance needs room to move things to.
+    # Leave space for the balance.
     budget, count = min(size // 16, 48 * M), 200 if size >= 512 * M else 50
     run(BTRFS, 'subvolume', 'create', f'{mnt}/sub')
     for k in range(3):
@@ -205,7 +205,7 @@ def balance(mnt):
 
 
 def fits(work, *args):
-    """Whether there is room for it."""
+    """Whether there is enough space for it."""
     try:
         work(*args)
     except (RuntimeError, OSError) as e:
@@ -221,7 +221,7 @@ def steps(case):
 
 
 def use(img, case, folder, seed):
-    """Profiles and free space as they are when nothing is in it; for how many steps there is room."""
+    """Profiles and free space of the empty filesystem, and the number of steps that there is space for."""
     copy = os.path.join(folder, f'files-{os.path.basename(img.path)}')
     size, wanted = steps(case)
     found = usage(img)
@@ -255,7 +255,7 @@ def use_ours(case, folder, seed):
 
 
 def use_peer(case, folder, seed, done):
-    """The same of mkfs.btrfs; no more than profiles and free space where ours had room for all."""
+    """The same for mkfs.btrfs; only profiles and free space if all steps worked on ours."""
     img = Fresh(os.path.join(folder, 'theirs.img'), str(case.size))
     img.make(case, False)
     found = (usage(img), done) if done == steps(case)[1] else use(img, case, folder, seed)
@@ -264,7 +264,7 @@ def use_peer(case, folder, seed, done):
 
 
 def use_both(case, folder, seed):
-    """Where ours never has room for as much as mkfs.btrfs', that is said."""
+    """Fails if ours never has space for as many steps as that of mkfs.btrfs."""
     ours, done = image.unless_wedged(use_ours, case, folder, seed)
     theirs, peer_done = image.unless_wedged(use_peer, case, folder, seed, done)
     tries = 1
@@ -283,7 +283,7 @@ def compare_usage(ours, theirs):
 
 
 def judge(case, folder, seed):
-    """Returns what was learned, as text."""
+    """Returns a description of the result."""
     ours, theirs, done = use_both(case, folder, seed)
     compare_usage(ours, theirs)
     return (f'{" ".join(ours[0])}, {ours[1][0] - theirs[1][0]} bytes more free than of mkfs.btrfs, '
@@ -291,7 +291,7 @@ def judge(case, folder, seed):
 
 
 def attempt(case, scratch, seed):
-    """In a process of its own: what was learned, or else the error; seconds."""
+    """Run in a process of its own. Returns the description or the error, and seconds."""
     folder = tempfile.mkdtemp(dir=scratch)
     start, text, error = time.monotonic(), None, None
     try:
@@ -305,7 +305,7 @@ def attempt(case, scratch, seed):
 
 
 class Xfs:
-    """A filesystem whose files may be as large as one likes; it takes little room itself."""
+    """A filesystem that supports files of any size and needs little space itself."""
 
     def __init__(self, scratch):
         self.mnt = os.path.join(scratch, 'xfs')
@@ -328,7 +328,7 @@ def filesystem_type(path):
 
 
 def states(scratch):
-    """States of crash-mkfs, where power failed: btrfs check and Linux see in them what our own test saw."""
+    """Crash states from crash-mkfs: btrfs check and Linux must find in them what our own test found."""
     folder = os.path.join(scratch, 'states')
     os.mkdir(folder)
     run(CRASH, '--export', folder)
@@ -355,7 +355,7 @@ def states(scratch):
 
 
 def self_test(scratch):
-    """What judges has to find fault with what is wrong."""
+    """The comparison must notice faults."""
     case = Case(109 * M)
     img = Fresh(os.path.join(scratch, 'self-test.img'), str(case.size))
     img.make(case, True)

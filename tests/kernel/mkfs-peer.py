@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The tests that btrfs-progs has for mkfs.btrfs, with its own program and with ours in the place of it: what passes
-with its own has to pass with ours, unless it needs an option that ours refuses by name.
+"""Run the mkfs tests of btrfs-progs with its own mkfs.btrfs and with ours in its place.
+
+What passes with its own must pass with ours, unless it needs an option that ours refuses by name.
 
     mkfs-peer.py [--only PATTERN]
 
-PROGS is a built source tree of btrfs-progs, of which a copy is used; BTRKIT our program. Tests on zoned devices are
-left out: a kernel without zoned support writes to them as if they were others. Exits with 77 where it cannot run.
+PROGS is a built source tree of btrfs-progs, which is copied; BTRKIT is our program. Tests on zoned devices are skipped:
+a kernel without zoned support treats them as ordinary devices. Exits with 77 if it cannot run.
 """
 import argparse
 import fnmatch
@@ -50,7 +51,7 @@ def names(tree):
 
 
 def clean(tree):
-    """What a test that fails leaves behind."""
+    """Clean up what a failed test leaves behind."""
     with open('/proc/self/mounts', encoding='utf-8') as f:
         mounts = [line.split()[1] for line in f]
     for mount in [m for m in mounts if m.startswith(tree + '/') or '/btrfs-progs-' in m][::-1]:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filesystems that `btrkit mkfs` makes on several devices, of every profile and checksum: Linux mounts and fills them,
-scrubs them, and finds nothing wrong; btrfs check neither; the library reads every file back as Linux read it.
+"""Filesystems of `btrkit mkfs` on several devices, of every profile and checksum: Linux mounts, fills and scrubs them
+without complaints; btrfs check finds nothing; the library reads every file as Linux does.
 
     mkfs-several.py [--deep] [--only PATTERN] [--part I/N] [--list]
 
-BTRKIT and READ_FILES are the programs under test; BTRFS is btrfs-progs'. Exits with 77 where it cannot run.
+BTRKIT and READ_FILES are the programs under test; BTRFS is from btrfs-progs. Exits with 77 if it cannot run.
 """
 import os
 import re
@@ -18,7 +18,7 @@ import several
 from image import BTRFS, run
 from several import BTRKIT, PROFILES, Fresh, need
 
-# Devices; options of mkfs; of the mount. Every profile on as few devices as it can be.
+# Devices; mkfs options; mount options. Every profile on its minimal number of devices.
 ROWS = [
     (1, ('-d', 'single', '-m', 'single'), ''),
     (1, ('-d', 'dup', '-m', 'dup', '--csum', 'xxhash'), 'compress=zstd'),
@@ -29,7 +29,7 @@ ROWS = [
     (2, ('-d', 'raid10', '-m', 'raid10', '--csum', 'xxhash'), ''),
     (2, ('-d', 'raid5', '-m', 'raid5', '--csum', 'blake2'), ''),
     (3, ('-d', 'raid6', '-m', 'raid6'), ''),
-    # And on more.
+    # On more devices.
     (2, (), ''),
     (6, ('-d', 'raid0', '-m', 'raid0', '--csum', 'xxhash'), 'compress=zstd'),
     (4, ('-d', 'raid10', '-m', 'raid10', '--csum', 'blake2', '-n', '4k'), ''),
@@ -57,9 +57,9 @@ def deep_rows():
 
 
 def judge(row, scratch, rng):
-    """@return how many files were compared"""
+    """@return number of compared files"""
     count, given, options = row
-    # On one device two copies of what is written must have room before anything is freed.
+    # On a single device two copies need space before anything is freed.
     volume = Fresh(scratch, count, '300M' if count > 1 else '600M')
     volume.mkfs(*given)
     volume.attach()
@@ -79,7 +79,7 @@ def judge(row, scratch, rng):
 
 
 def on_loops(scratch):
-    """Made on loop devices: Linux knows them all when the first is mounted, also where there is no udev."""
+    """Made on loop devices: Linux knows all of them when the first is mounted, even without udev."""
     volume = Fresh(scratch, 3)
     volume.attach()
     fsid = str(uuid.uuid4())
@@ -91,7 +91,7 @@ def on_loops(scratch):
     run('umount', volume.mnt)
     os.rmdir(volume.mnt)
     volume.mnt = None
-    # Over itself it may have the same UUID; beside another filesystem it may not.
+    # A UUID may be reused when overwriting the same filesystem, but not while another filesystem has it.
     run(BTRKIT, 'mkfs', '-q', '-f', '-U', fsid, *volume.loops)
     others = [f'{scratch}/other{i}.img' for i in range(2)]
     for path in others:
@@ -108,7 +108,7 @@ def on_loops(scratch):
 
 
 def busy(scratch):
-    """One of several that is mounted is refused, and nothing is written to the others."""
+    """If one of several devices is mounted, mkfs refuses and writes nothing to the others."""
     volume, other = Fresh(scratch, 2), f'{scratch}/other.img'
     volume.mkfs()
     volume.attach()

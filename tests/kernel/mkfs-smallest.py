@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The smallest filesystems that `btrkit mkfs` makes, of every profile: Linux mounts each, and there is room for a
-directory, small files and a megabyte of data; btrfs check finds nothing wrong.
+"""The smallest filesystems of `btrkit mkfs`, of every profile: Linux mounts each, and there is space for a directory,
+small files and a megabyte of data; btrfs check finds nothing.
 
     mkfs-smallest.py [--deep]
 
-BTRKIT is the program under test; BTRFS is btrfs-progs'. Exits with 77 where it cannot run.
+BTRKIT is the program under test; BTRFS is from btrfs-progs. Exits with 77 if it cannot run.
 """
 import errno
 import importlib
@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..
 limits = importlib.import_module('mkfs-dump').limits
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
-# Without --deep every so many of the limits, and what differs from mkfs.btrfs.
+# Without --deep, every STEP-th limit, and those that differ from mkfs.btrfs.
 STEP = 5
 
 
@@ -32,8 +32,8 @@ def write(path, size, pieces=1):
 
 
 def again(mnt, change, *args):
-    """Linux may find no room as long as blocks wait for a commit that are free after it: those of its first mount,
-    too, which it may not have written yet when the first directory is made."""
+    """Linux may find no space while blocks that a commit frees are still in use, including those of the first mount,
+    which may not have been committed when the first directory is created."""
     for tries in range(3, -1, -1):
         try:
             return change(*args)

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit edit` and Linux, held against each other: random plans of operations are done by Linux on a mounted copy, and
-by scripts of edit. Each operation ends with the same errno, and what Linux then sees in both is the same; it goes on
-with both, and after that edit does with what Linux has written, and all is the same again. `btrfs check` is clean each
-time.
+"""Compare `btrkit edit` with Linux: random plans are run by Linux on a mounted copy, and by edit scripts. Each
+operation must end with the same errno, and Linux must see the same result in both. Linux then continues with both, and
+edit continues with what Linux wrote, with the same result again. `btrfs check` is clean each time.
 
     modify-kernel.py [--plans N] [--seed N] [--ops N] [--deep]
 
-Exits with 77 where it cannot run.
+Exits with 77 if it cannot run.
 """
 import argparse
 import os
@@ -22,7 +21,7 @@ import modify_edges
 from modify_pair import Pair, counts
 from modify_plan import Local, Plan
 
-# Options of mkfs, of the mount and of edit, and whether files of the machine are there before.
+# Options of mkfs, mount and edit, and whether files of the machine are copied in first.
 FORMS = (
     ((), '', (), False),
     (('-n', '4096', '-O', '^no-holes'), '', (), True),
@@ -36,7 +35,7 @@ FORMS = (
 
 
 def fill(mnt, most):
-    """What is there before a plan begins, with so many files of the machine."""
+    """Initial contents, with the given number of files of the machine."""
     os.makedirs(f'{mnt}/old/deep')
     for k in range(10):
         with open(f'{mnt}/old/file{k}', 'wb') as f:
@@ -64,18 +63,18 @@ def run_plan(folder, seed, count, same_hash):
         pair.by_edit(pair.by_linux(plan.some(count), plan.done), pieces(plan.rng, count))
         pair.compare('after edit')
         plan.compression = False
-        # Of an inode that Linux has read with space that was kept behind its end it forgets the size that the next
-        # change gives it, if holes have items: it reads those of both anew when it goes on, and what it has forgotten.
+        # Without no-holes, Linux forgets the next size change of an inode that it has read with preallocation past its
+        # end. Remount before and after it continues, so that both lose it.
         anew = '^no-holes' in options
         if anew:
             plan.top = os.fsencode(pair.read_anew())
-        # It does with both.
+        # Linux continues with both.
         pair.by_linux_with_ours(pair.by_linux(plan.some(count // 2), plan.done))
         pair.compare('after Linux went on')
         pair.leave()
         if anew:
             plan.top = os.fsencode(pair.read_anew())
-        # And edit with what Linux has written.
+        # Edit continues with what Linux wrote.
         pair.by_edit(pair.by_linux(plan.some(count // 2), plan.done), pieces(plan.rng, count // 2))
         pair.compare('after edit went on')
         pair.leave()
@@ -84,7 +83,7 @@ def run_plan(folder, seed, count, same_hash):
 
 
 def pieces(rng, count):
-    """How edit does them: at once, in several commits, in several runs."""
+    """How edit runs them: in one commit, in several commits, in several runs."""
     return rng.choice((
         (), ((count, ('--commit-every', str(rng.randrange(1, 90)))),),
         ((count // 3, ()), (count // 3, ('--commit-every', str(rng.randrange(1, 90))))),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where what a filesystem can do ends, by edit and by Linux: the last that works is the same, and so is the errno of
-what is beyond."""
+"""Limits of what a filesystem supports, compared between edit and Linux: the same operations work up to the limit, and
+those beyond fail with the same errno."""
 import errno
 import fcntl
 import itertools
@@ -15,20 +15,20 @@ from modify_pair import Pair, check_clean, counts, edit
 
 LARGEST = (1 << 63) - 1
 LINKS = 65535
-# Where a file has its first data, nothing from 4096 to 36864 and 40960 to 196608, and nothing behind 204800.
+# The file has data at the start, holes from 4096 to 36864 and from 40960 to 196608, and ends at 204800.
 HOLES = ((4096, 32768), (4096, 32767), (4096, 32769), (8192, 4096), (36863, 2), (0, 4096),
          (32768, 8192), (40960, 163840), (204800, 4096), (300000, 1 << 30), (204799, 4096), (0, 1 << 30), (5000, 100))
-# Of attributes, not all of which there can be.
+# Xattr names, not all of which are valid.
 NAMES = (b'user.a', b'user.', b'trusted.b', b'trusted.', b'security.c', b'security.', b'system.x', b'btrfs.compression',
          b'btrfs.x', b'foo.bar', b'none')
 ENABLE_VERITY = 0x40806685
 
 
 def same_hash(count, length, prefix=b''):
-    """Names of one hash: which bits of a name change its hash, and how, does not depend on the others."""
+    """Names with equal hashes: the effect of flipping a bit on the hash does not depend on the other bits."""
     base = bytearray(prefix + b'`' * (length - len(prefix)))
     start, rows = attributes.crc32c(bytes(base)), []
-    # More bits than a hash has, so that sets of them change nothing.
+    # More bits than a hash has, so some sets of them cancel out.
     for bit in range(44):
         name = bytearray(base)
         name[len(prefix) + bit // 4] ^= 1 << bit % 4
@@ -73,7 +73,7 @@ def names(local):
 
 
 def everything(path, local, other=b'file'):
-    """Each operation on a file, and what is not one for Linux to do on a directory."""
+    """Every operation on a file; on a directory, those that Linux would reject differently are left out."""
     yield from ((b'chmod', b'600', path), (b'chown', b'5:6', path), (b'touch', b'@77', path), (b'chattr', b'+d', path),
                 (b'setxattr', b'user.x', b'value', path), (b'rmxattr', b'user.x', path), (b'truncate', path, b'5'),
                 (b'write', path, b'0', local), (b'punch', path, b'0', b'4096'), (b'prealloc', path, b'0', b'9000'),
@@ -84,7 +84,7 @@ def everything(path, local, other=b'file'):
 
 
 def inside(path, local, other=b'file'):
-    """Each operation on what is in a directory. @other: a file elsewhere in the same subvolume"""
+    """Every operation inside a directory. @other: a file elsewhere in the same subvolume"""
     yield from ((b'mkdir', path + b'/new'), (b'mknod', path + b'/p', b'p'), (b'put', local, path + b'/f'),
                 (b'put', b'-f', local, path + b'/file'), (b'ln', other, path + b'/l'),
                 (b'ln', b'-s', b'x', path + b'/s'), (b'mkdir', path), (b'mkdir', b'-p', path + b'/dir'),
@@ -95,7 +95,7 @@ def inside(path, local, other=b'file'):
 
 
 def collisions(node, local):
-    """Until an item has as many names as go into a leaf."""
+    """As many names in one item as fit into a leaf, and more."""
     room = node // (30 + 255)
     found = same_hash(room + 3, 255)
     yield b'mkdir', b'hash'
@@ -112,15 +112,15 @@ def collisions(node, local):
         yield make(b'hash/' + found[-1])
     for name in found[:room:2]:
         yield b'rm', b'hash/' + name
-    # As many names of one inode as its items take, whose hashes are the same too.
+    # As many names of one inode as its items can hold, with equal hashes too.
     yield b'mkdir', b'refs'
     yield from ((b'ln', b'hash/first', b'refs/' + name) for name in same_hash(room + 3, 255))
-    # As many as make another kind of item, and the last of them go.
+    # Enough names for INODE_EXTREF items, then the last of them are removed.
     others = [b'refs/' + (b'%d' % k).ljust(255, b'o') for k in range(node // 255)]
     yield from ((b'ln', b'hash/first', path) for path in others)
     yield from ((b'rm', others[-1]), (b'mv', others[-3], b'refs/other'), (b'rm', others[0]),
                 (b'ln', b'hash/first', others[-1]), (b'rm', others[-2]))
-    # Attributes likewise.
+    # The same for xattrs.
     for name in same_hash(room + 3, 255, b'user.'):
         yield b'setxattr', name, b'', b'file'
     yield b'rmxattr', found[0], b'file'
@@ -136,7 +136,7 @@ def attribute_limits(node):
 
 
 def sizes(local):
-    """A file has a byte less than 8 EiB."""
+    """The maximal file size is one byte less than 8 EiB."""
     most = b'%d' % LARGEST
     yield from ((b'truncate', b'huge', most), (b'write', b'huge', b'%d' % (LARGEST - 1), local),
                 (b'write', b'huge', most, local), (b'write', b'huge', b'%d' % (LARGEST - 4096), local),
@@ -148,7 +148,7 @@ def sizes(local):
 
 
 def holes(local):
-    """Which of those that are punched are changes; and what is left of a small file is one, whatever it was before."""
+    """Which punches count as changes; shortening a small file is one in any case."""
     for k, (first, size) in enumerate(HOLES):
         yield b'punch', b'holes%d' % k, b'%d' % first, b'%d' % size
     yield from ((b'put', local, b'two'), (b'write', b'two', b'1', local), (b'put', local, b'kept'),
@@ -165,7 +165,7 @@ def contents(path, local):
 
 
 def small(node, local):
-    """All that is over quickly."""
+    """Everything that is fast."""
     yield from ((b'mkdir', b'names'), (b'put', local, b'file2'), (b'put', local, b'large'), (b'put', local, b'huge'),
                 (b'put', local, b'huge2'), *names(local), *collisions(node, local), *attribute_limits(node),
                 *sizes(local), *holes(local))
@@ -187,7 +187,7 @@ def small(node, local):
         yield from ((b'chattr', b'-' + flag, folder, path), (b'rm', b'-r', folder), *everything(path, local))
     for path in (b'none', b'none/none', b'file2/none', b'dir'):
         yield from everything(path, local)
-    # Of what cannot be opened Linux cannot be asked more.
+    # Linux cannot do more with files that cannot be opened.
     yield from (op for op in everything(b'pipe', local)
                 if op[0] not in (b'chattr', b'write', b'punch', b'prealloc', b'clone'))
     yield from ((b'mkdir', b'/'), (b'chmod', b'755', b'/'), (b'touch', b'@9', b'/'))
@@ -199,7 +199,7 @@ def base(mnt, local):
     os.mkdir(f'{mnt}/dir')
     os.mkdir(f'{mnt}/dir/below')
     os.mkfifo(f'{mnt}/pipe')
-    # Each is punched once: what Linux has in memory of it after that decides about the next time.
+    # Each is punched only once: Linux's in-memory state after that affects the next punch.
     for k in range(len(HOLES)):
         with open(f'{mnt}/holes{k}', 'wb') as f:
             f.write(b'data')
@@ -248,8 +248,8 @@ def run_small(folder, node, local):
 
 
 def run_kept(folder, local):
-    """What is written over space that was kept behind a file's end. Linux, which has read such an inode in a filesystem
-    whose holes have items, has the new size in memory only, and not when it is mounted again: edit puts it down."""
+    """Write over preallocation past the end of a file. Without no-holes, Linux keeps the new size of such an inode only
+    in memory, so it is gone after a remount; edit writes it."""
     pair = Pair(folder, ('-O', '^no-holes'))
     try:
         mnt = pair.ours.mount(pair.mount_options)
@@ -267,7 +267,7 @@ def run_kept(folder, local):
 
 
 def listing(mnt):
-    """Names in their order, and what their directories are."""
+    """Names in directory order, and attributes of the directories."""
     found, stack = {}, [mnt]
     while stack:
         folder = stack.pop()
@@ -279,7 +279,7 @@ def listing(mnt):
 
 
 def run_large(folder, node, local, files, links, depth, whole):
-    """Many names, links and levels: what edit made Linux removes, and the other way."""
+    """Many names, links and levels: Linux removes what edit made, and vice versa."""
     pair = Pair(folder, ('-n', str(node)))
     try:
         pair.ours.mount(pair.mount_options)
@@ -290,7 +290,7 @@ def run_large(folder, node, local, files, links, depth, whole):
                 *((b'mkdir', b'/'.join([b'd'] * k)) for k in range(1, depth + 1))]
         done = pair.by_linux(plan)
         assert [number for _, number in done if number] == [errno.EMLINK] * max(links + 1 - LINKS, 0), 'links'
-        # Of all links btrfs check compares each with each, which takes a minute.
+        # btrfs check compares each link with each other one, which takes a minute.
         pair.by_edit(done, check=whole)
         if whole:
             pair.compare(f'large, nodes of {node}')
@@ -303,7 +303,7 @@ def run_large(folder, node, local, files, links, depth, whole):
         edit(pair.theirs.path, [((b'rm', b'-r', b'many', b'links', b'd'), 0)])
         check_clean(pair.theirs.path)
         pair.theirs.mount(pair.mount_options)
-        # One of them was made first, the other one's names went first.
+        # The order of the phases differs between the two.
         for bounds in pair.bounds:
             bounds[:] = bounds[:1]
         pair.compare(f'large, removed, nodes of {node}')

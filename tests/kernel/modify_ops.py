@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Operations of `btrkit edit`: as lines of its scripts, and as the system calls that Linux does the same by.
+"""Operations of `btrkit edit`: as lines of scripts, and as the system calls with which Linux does the same.
 
-An operation is a tuple of words in bytes: its name, and what is behind it in a line. Paths start from the top level,
-without a slash.
+An operation is a tuple of words in bytes: its name and arguments. Paths are relative to the top level, without a
+leading slash.
 """
 import errno
 import fcntl
@@ -32,7 +32,7 @@ def line(op, may_fail):
 
 
 def options(words):
-    """Letters, and the other words."""
+    """Split into option letters and other words."""
     letters, words = b'', list(words)
     while words and words[0][:1] == b'-' and len(words[0]) > 1:
         letters += words.pop(0)[1:]
@@ -46,7 +46,7 @@ def number(word):
 
 
 class Linux:
-    """Does operations below a mount point."""
+    """Runs operations below a mount point."""
 
     def __init__(self, top):
         self.top = os.fsencode(top)
@@ -55,7 +55,7 @@ class Linux:
         return b'/'.join((self.top, path)) if path else self.top
 
     def run(self, op):
-        """The errno, 0: it was done."""
+        """Return the errno; 0: success."""
         try:
             getattr(self, op[0].decode().replace('-', '_'))(*op[1:])
         except OSError as e:
@@ -117,7 +117,7 @@ class Linux:
         getattr(self, 'subvolume_' + verb.decode().replace('-', '_'))(*paths, *([SUBVOL_RDONLY] if letters else []))
 
     def call_with_name(self, path, request, form, *values):
-        """A call of the directory that has a name, or is to."""
+        """The ioctl on the parent directory takes the name."""
         folder, name = os.path.split(path)
         with ops.opened_dir(self.path(folder)) as fd:
             if len(name) > 255:
@@ -131,7 +131,7 @@ class Linux:
         return self.opened(path, os.O_RDONLY)
 
     def subvolume_create(self, path):
-        """The call has no mode: as edit makes directories."""
+        """The ioctl takes no mode, so set the umask that edit assumes."""
         mask = os.umask(0o22)
         try:
             self.call_with_name(path, ops.SUBVOL_CREATE, '=q4088s', 0)
@@ -153,7 +153,7 @@ class Linux:
             fcntl.ioctl(fd, DEFAULT_SUBVOL, bytearray(found[:8]))
 
     def property(self, _, path, name, value):
-        """Of a subvolume: ro."""
+        """Property of a subvolume: ro."""
         with self.opened_subvolume(path) as fd:
             fcntl.ioctl(fd, SET_SUBVOL_FLAGS, bytearray(struct.pack('=Q', SUBVOL_RDONLY if value == b'true' else 0)))
 
@@ -163,8 +163,8 @@ class Linux:
         call(attributes.libc.renameat2, attributes.AT_FDCWD, self.path(paths[0]), attributes.AT_FDCWD,
              self.path(paths[1]), flags)
 
-    # What is in files. What is written gets its extent at once, as with the library: Linux may otherwise forget what
-    # the next operation cuts off.
+    # File contents. Flush after each write to allocate extents, as the library does: otherwise Linux may discard data
+    # that the next operation cuts off.
 
     def put(self, *words):
         letters, (local, path) = options(words)
@@ -205,7 +205,7 @@ class Linux:
             raise OSError(errno.EFBIG, 'no file is so large')
         if not stat.S_ISREG(os.lstat(self.path(path)).st_mode):
             os.truncate(self.path(path), number(size))
-        # The time of change is now, whether the size is another one or not, unlike with truncate(2).
+        # ftruncate always sets ctime and mtime, even if the size does not change, unlike truncate(2).
         with self.opened(path, os.O_WRONLY) as fd:
             os.ftruncate(fd, number(size))
             start_writing(fd)
@@ -251,7 +251,7 @@ class Linux:
             raise OSError(errno.EISDIR if stat.S_ISDIR(there.st_mode) else errno.EINVAL, 'no other file')
         return self.opened(path, os.O_RDWR | os.O_TRUNC)
 
-    # What inodes say of themselves.
+    # Inode attributes.
 
     def chmod(self, mode, *paths):
         for path in paths:
@@ -295,8 +295,8 @@ def call(function, *args):
 
 
 def pwrite(fd, data, offset):
-    """Linux says EINVAL to a sum that is no loff_t, before it compares it with the size that files may have, and its
-    calls cannot name larger ones: EFBIG is what it says where it compares."""
+    """If the sum overflows loff_t Linux returns EINVAL before it compares with the maximal file size, and its calls
+    cannot express larger numbers. EFBIG is what it returns when it compares."""
     if (offset + len(data)) >> 63:
         raise OSError(errno.EFBIG, 'no file is so large')
     return os.pwrite(fd, data, offset)
@@ -307,7 +307,7 @@ def start_writing(fd):
 
 
 class Descriptor:
-    """Closed at the end of a `with`."""
+    """Context manager: closes a descriptor."""
 
     def __init__(self, fd):
         self.fd = fd

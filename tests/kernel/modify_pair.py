@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Two filesystems that are the same in the beginning: what `btrkit edit` does to one Linux does to the other."""
+"""Two filesystems that start out equal: `btrkit edit` changes one, and Linux changes the other in the same way."""
 import errno
 import os
 import re
@@ -26,7 +26,7 @@ def check_clean(path):
 
 
 def failures(said):
-    """Of what edit says: {line: errno}."""
+    """The failures that edit reports, as {line: errno}."""
     ret = {}
     for text in said.splitlines():
         found = re.search(r': line (\d+): (.*)$', text)
@@ -38,7 +38,7 @@ def failures(said):
 
 
 def edit(path, plan, options=()):
-    """@plan: of operations with what Linux said. Those that it did must be done, all others fail as there."""
+    """@plan: operations with the errno of Linux. Edit must succeed and fail in the same way."""
     script = b''.join(line(op, number) for op, number in plan)
     done = subprocess.run([BTRKIT, 'edit', *options, path], input=script, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False)
@@ -50,7 +50,7 @@ def edit(path, plan, options=()):
     for k, (op, number) in enumerate(plan):
         if found.get(k + 1, 0) == number:
             continue
-        # Linux judges names and values of attributes before it looks for the file.
+        # Linux checks names and values of attributes before it looks up the file.
         if op[0] in (b'setxattr', b'rmxattr') and found.get(k + 1) in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             continue
         raise AssertionError(f'line {k + 1}, {op!r:.700}: {name(found.get(k + 1, 0))}; Linux: {name(number)}')
@@ -61,7 +61,7 @@ def name(number):
 
 
 def judge(ours, theirs, bounds, compressed, loaded, what):
-    """Both are mounted, and all is written."""
+    """Compare two mounted filesystems, to which everything has been written."""
     a = modify_state.State(ours.mnt, bounds[0], compressed, loaded)
     b = modify_state.State(theirs.mnt, bounds[1], compressed, loaded)
     found = modify_state.differences(a, b)
@@ -76,13 +76,13 @@ def judge(ours, theirs, bounds, compressed, loaded, what):
 
 
 class Pair:
-    """Two filesystems that are the same in the beginning: what edit does to one Linux does to the other."""
+    """Two filesystems that start out equal: edit changes one, and Linux changes the other in the same way."""
 
     def __init__(self, folder, options=(), mount='', edit_options=(), size='1500M'):
         self.mount_options = ','.join(filter(None, ('noatime,nodev', mount)))
         self.compressed, self.edit_options = 'compress' in mount, edit_options
-        # Linux has read inodes of ours. It knows of the compression of one only if that lies in the same leaf, and puts
-        # down what does not compress only where it knows of none.
+        # Whether Linux has read inodes of ours. It knows an inode's compression property only if that is in the same
+        # leaf, and sets the flag for incompressible data only if it knows of no property.
         self.loaded = False
         self.folder, self.bounds = folder, ([], [])
         self.ours = image.Image(f'{folder}/ours.img', size)
@@ -90,13 +90,13 @@ class Pair:
         self.theirs = None
 
     def begin(self):
-        """From now on there are two, and the other one is mounted."""
+        """Make and mount the second filesystem."""
         self.ours.umount()
         self.theirs = self.ours.copy(f'{self.folder}/theirs.img')
         self.theirs.mount(self.mount_options)
 
     def now(self, which):
-        """Something else begins, in another transaction. The clock of inodes goes in steps."""
+        """Begin a new phase, in a new transaction. Sleep, because the clock for inode times is coarse."""
         img = (self.ours, self.theirs)[which]
         time.sleep(.02)
         if img.mnt:
@@ -107,7 +107,7 @@ class Pair:
         time.sleep(.02)
 
     def by_linux(self, operations, done=lambda op: None):
-        """Each with its errno."""
+        """Run operations; returns each with its errno."""
         self.now(1)
         linux, ret = Linux(self.theirs.mnt), []
         for op in operations:
@@ -119,7 +119,7 @@ class Pair:
         return ret
 
     def by_edit(self, plan, pieces=(), check=True):
-        """@pieces: operations and options of each run; the last takes the rest"""
+        """@pieces: number of operations and options of each run; the last run gets the rest"""
         self.ours.umount()
         self.now(0)
         for count, options in (*pieces, (len(plan), ())):
@@ -138,7 +138,7 @@ class Pair:
                 raise AssertionError(f'Linux, with ours: {op!r:.700}: {name(got)}; with its own: {name(number)}')
 
     def read_anew(self):
-        """Linux forgets what it has of its own in memory, and the next change is not beside what it was of before."""
+        """Remount, so that Linux forgets its cached state, which could influence the next change."""
         self.theirs.umount()
         return self.theirs.mount(self.mount_options)
 
@@ -150,7 +150,7 @@ class Pair:
         judge(self.ours, self.theirs, self.bounds, self.compressed, self.loaded, what)
 
     def leave(self):
-        """Linux has said nothing of ours."""
+        """There must be no messages of Linux about our filesystem."""
         found = [text for text in self.ours.log.complaints(self.ours.loop) if REFUSED not in text]
         self.ours.umount()
         if found:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random plans of operations on all that a filesystem may have. Most of them make sense; the others are to fail, with
-the same errno everywhere."""
+"""Random plans of operations on everything that a filesystem can have. Most of them make sense; the others must fail
+with the same errno everywhere."""
 import os
 import random
 
@@ -9,11 +9,11 @@ from modify_state import fiemap
 
 MASK = (1 << 64) - 1
 DIRS, FILES, SPECIAL = 'ds', 'f', 'lnp'
-LONG = 900      # paths that nothing is put below, so that all stay short enough for Linux
+LONG = 900      # longer paths get no entries below them, so that all paths stay short enough for Linux
 
 
 class Local:
-    """Files that contents come from."""
+    """Local files with contents."""
 
     SIZES = (0, 1, 100, 1500, 2047, 2048, 2049, 4095, 4096, 4097, 5000, 16384, 65536, 131072, 131073, 200000, 400000)
 
@@ -35,17 +35,16 @@ class Local:
 
 
 class Plan:
-    """Makes operations one by one; what is there is known by those that were done()."""
+    """Generates operations one by one; done() keeps track of what exists."""
 
     def __init__(self, seed, local, node, same_hash):
         self.rng, self.local, self.node, self.same_hash = random.Random(f'modify {seed}'), local, node, same_hash
         self.kinds, self.serial, self.top = {b'': 's'}, 0, b''
-        # Of what Linux has in memory a property may be unknown to it; and what chattr +c makes of a file is up to the
-        # mount.
+        # Properties may be unknown to Linux's in-memory inodes, and the effect of chattr +c depends on the mount.
         self.compression, self.flags = True, 'SiadADCm'
-        # Files that got a capability under these names.
+        # Paths of files that got a capability.
         self.capable = set()
-        # Whether preallocations may keep space behind the end.
+        # Whether preallocation past the end of files is used.
         self.keeps = True
         self.weights = {
             'put': 16, 'mkdir': 8, 'symlink': 4, 'mknod': 4, 'ln': 8, 'rm': 8, 'rm_below': 1, 'rmdir': 3, 'mv': 14,
@@ -55,16 +54,16 @@ class Plan:
         }
 
     def some(self, count):
-        """One after the other: what comes next goes by what was done."""
+        """Generate operations, depending on the success of earlier ones."""
         names, weights = zip(*self.weights.items())
         for _ in range(count):
             op = tuple(getattr(self, self.rng.choices(names, weights)[0])())
-            # Linux finds no room for a larger one in the place of one that is there, if both do not go into a leaf.
+            # Linux may not find room to replace an ACL by another large one if both do not fit into a leaf.
             if op[0] == b'setxattr' and op[-3].startswith(b'system.posix') and len(op[-2]) > self.node // 2:
                 yield b'rmxattr', op[-3], op[-1]
             zeros = self.zeros(*op[1:]) if op[0] == b'punch' else ()
-            # Whether a hole that is punched again is a change, by which a capability goes, is up to what Linux has in
-            # memory of it.
+            # Whether punching an existing hole counts as a change, which removes a capability, depends on Linux's
+            # in-memory state.
             if op[0] == b'punch' and op[1] in self.capable:
                 yield b'rmxattr', b'security.capability', op[1]
             yield op
@@ -72,10 +71,10 @@ class Plan:
             if op[0] == b'punch':
                 yield b'touch', b'-m', b'@5', op[1]
 
-    # What is there.
+    # What exists.
 
     def adopt(self, mnt):
-        """What was there before."""
+        """Register what exists already."""
         self.top = top = os.fsencode(mnt)
         for folder, dirs, files in os.walk(top):
             for name in dirs + files:
@@ -87,7 +86,7 @@ class Plan:
         return [p for p in self.kinds if p == path or p.startswith(path + b'/')]
 
     def take(self, path):
-        """What is known of it is not known any more."""
+        """Forget a path and everything below it."""
         return {p[len(path):]: self.kinds.pop(p) for p in self.below(path)}
 
     def give(self, path, tree):
@@ -103,7 +102,7 @@ class Plan:
             else:
                 kind = {b'put': 'f', b'mkdir': 'd'}[name]
             path = words[0] if name in (b'mkdir', b'mknod') else words[1]
-            # Through a link in the place of a directory Linux would find something else.
+            # If a link replaced a directory, Linux would follow it.
             self.take(path)
             self.kinds[path] = kind
         elif name in (b'rm', b'rmdir'):
@@ -122,7 +121,7 @@ class Plan:
             self.kinds[words[1] if len(words) == 2 else words[3]] = 'f'
 
     def done_subvolume(self, verb, paths):
-        """Of subvolumes in one that a snapshot is made of it gets the places only, which the plan forgets."""
+        """A snapshot contains only empty directories in place of nested subvolumes; the plan ignores these."""
         if verb == b'create':
             self.kinds[paths[0]] = 's'
         elif verb == b'delete':
@@ -136,13 +135,13 @@ class Plan:
                            if not any(p == i or p.startswith(i + b'/') for i in inner)})
 
     def pick(self, kinds, miss=.03):
-        """A path of what is there; now and then of something else, or of nothing."""
+        """Pick an existing path; occasionally of another type, or a missing one."""
         if self.rng.random() < miss:
             kinds = 'dsflnp'
         found = [p for p, kind in self.kinds.items() if kind in kinds and p]
         path = self.rng.choice(found) if found else b'none'
         odd = self.rng.randrange(300)
-        # Links on the way are not followed by edit.
+        # Edit does not follow links in the middle of a path.
         if odd < 4 and self.kinds.get(path) != 'l':
             return (path + b'none', path + b'/none', b'none/' + path, os.path.dirname(path) + b'/' + b'x' * 256)[odd]
         return path
@@ -151,7 +150,7 @@ class Plan:
         return self.rng.choice([p for p, kind in self.kinds.items() if kind in DIRS and len(p) < LONG])
 
     def new(self):
-        """A path for something new."""
+        """Return a path for something new."""
         rng, folder = self.rng, self.folder()
         self.serial += 1
         kind = rng.randrange(60)
@@ -199,7 +198,7 @@ class Plan:
         return b'mknod', self.new(), kind, *numbers
 
     def ln(self):
-        """Mostly in the same subvolume by chance."""
+        """The names are in the same subvolume in most cases, by chance."""
         return b'ln', self.pick('flnp'), self.new()
 
     def rm(self):
@@ -229,7 +228,7 @@ class Plan:
         return b'subvolume', b'create', self.new()
 
     def subvolume_snapshot(self):
-        """Not of the top level, of which there is too much."""
+        """Not of the top level, which contains too much."""
         return b'subvolume', b'snapshot', *self.rng.choice(([], [], [b'-r'])), self.pick('s'), self.new()
 
     def subvolume_delete(self):
@@ -252,7 +251,8 @@ class Plan:
         return b'chown', self.rng.choice((ids[0], b':' + ids[1], b':'.join(ids))), self.pick('dsflnp')
 
     def chattr(self):
-        """Not of what cannot be opened; and what cannot be changed is boring."""
+        """Not for files that cannot be opened. Immutable files are rare, because nothing more can be changed in
+        them."""
         rng = self.rng
         path = rng.choice([p for p, kind in self.kinds.items() if kind in 'dsf' and p] or [b'none'])
         stuck = rng.randrange(3) == 0
@@ -269,7 +269,7 @@ class Plan:
         return b'touch', *flags, when, *(self.pick('dsflnp') for _ in range(self.rng.choice((1, 1, 2))))
 
     def attribute(self):
-        """A name and a value."""
+        """Return a name and a value."""
         rng = self.rng
         kind = rng.randrange(14)
         if kind < 4:
@@ -287,13 +287,13 @@ class Plan:
         if kind < 13:
             return rng.choice((b'user.', b'system.x', b'foo.bar', b'btrfs.x', b'trusted.', b'none',
                                b'user.' + b'n' * 251)), b'value'
-        # As above, each gets a name of its own.
+        # Each gets a unique name, because Linux may not find room for a replacement.
         self.serial += 1
         size = rng.choice((2000, 3000, attributes.MAX[self.node] - 14, attributes.MAX[self.node] - 13))
         return b'user.large%010d' % self.serial, b'L' * size
 
     def attribute_of(self):
-        """And a path. Linux changes ACLs in read-only subvolumes, too."""
+        """With a path. Linux changes ACLs even in read-only subvolumes."""
         name, value = self.attribute()
         path = self.pick('dsflnp')
         whole = os.path.join(self.top, path)
@@ -315,7 +315,7 @@ class Plan:
     # What is in files.
 
     def truncate(self):
-        """Not of what is behind a link, which the library does not follow."""
+        """Not through links, which the library does not follow."""
         path = self.rng.choice([p for p, kind in self.kinds.items() if kind in 'fffd' and p] or [b'none'])
         return b'truncate', path, b'%d' % self.rng.choice((0, 1, 100, 2000, 4096, 5000, self.place()))
 
@@ -323,7 +323,7 @@ class Plan:
         return self.rng.choice([p for p, kind in self.kinds.items() if kind == 'f'] or [b'none'])
 
     def write(self):
-        """Of no bytes only Linux says that the file could not have been opened."""
+        """Not with empty data, for which only Linux reports that the file cannot be opened."""
         local = self.rng.choice([p for p in self.local.paths if os.path.getsize(p)])
         return b'write', self.file(), b'%d' % self.place(), local
 
@@ -331,8 +331,8 @@ class Plan:
         return b'punch', self.file(), b'%d' % self.place(), b'%d' % self.length()
 
     def zeros(self, path, offset, length):
-        """Into a sector that is a hole already, and of which only a part is punched, Linux may write zeros, by the size
-        of the holes that it has in memory, where the library leaves the hole. Then it is punched as a whole."""
+        """If only part of a sector in a hole is punched, Linux may write zeros, depending on its in-memory view of the
+        hole, where the library leaves the hole. Punch such sectors as a whole afterwards."""
         try:
             fd = os.open(os.path.join(self.top, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:

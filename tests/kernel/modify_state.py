@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""All that a mounted btrfs has, in a form in which two filesystems with the same history are equal: no numbers of
-inodes or subvolumes, no addresses, and of times of the clock only between which others they are."""
+"""Everything in a mounted btrfs, in a form that is equal for filesystems with the same history: without inode numbers,
+subvolume IDs and addresses; times are reduced to the phase in which they lie."""
 import bisect
 import collections
 import fcntl
@@ -18,7 +18,7 @@ TREE_SEARCH_V2, FIEMAP, FIEMAP_FLAG_SYNC = 0xC0709411, 0xC020660B, 1
 INODE_ITEM, XATTR_ITEM, DIR_ITEM, DIR_INDEX, EXTENT_DATA, ROOT_ITEM = 1, 24, 84, 96, 108, 132
 ROOT_TREE = 1
 SECTOR = 4096
-# Of FIEMAP: of a file that is not compressed these do not depend on who wrote it.
+# FIEMAP flags. For uncompressed files these do not depend on the writer.
 SHARED, UNWRITTEN, INLINE, ENCODED = 0x2000, 0x800, 0x200, 8
 NODATACOW, PREALLOC, COMPRESSION = 1 << 1, 1 << 4, 1 << 3 | 1 << 11
 EMPTY, TOP = 2, 256
@@ -26,7 +26,7 @@ LARGEST = (1 << 63) - 1
 
 
 def search(fd, tree, kinds, buffer=bytearray(112 + (4 << 20))):
-    """Items of a tree, of 0: of the subvolume that a descriptor belongs to: (object, type, offset, bytes)."""
+    """Items of a tree, 0 for the subvolume of the descriptor: (object, type, offset, bytes)."""
     at = (0, 0, 0)
     while True:
         key = struct.pack('=7Q4I4Q', tree, at[0], 2**64 - 1, at[2], 2**64 - 1, 0, 2**64 - 1, at[1], 255, 2**32 - 1, 0,
@@ -46,7 +46,7 @@ def search(fd, tree, kinds, buffer=bytearray(112 + (4 << 20))):
 
 
 class Extent:
-    """What an item of a file says. Without an address it is a hole."""
+    """A file extent item. Without an address it is a hole."""
 
     def __init__(self, offset, item):
         self.generation, ram, self.compression, kind = struct.unpack_from('=QQB3xB', item)
@@ -59,7 +59,7 @@ class Extent:
         return self.kind != 'inline' and not self.disk
 
     def piece(self):
-        """All but where it lies on disk."""
+        """Everything except the position on disk."""
         return self.kind, self.offset, self.length, self.skipped, self.size, self.whole, self.compression
 
     def sectors(self, what):
@@ -67,7 +67,7 @@ class Extent:
 
 
 def names(item):
-    """Of entries and attributes: (name, transid)."""
+    """Generate (name, transid) of directory entries and xattrs."""
     at = 0
     while at < len(item):
         transid, data, name = struct.unpack_from('=17xQHHx', item, at)
@@ -76,11 +76,11 @@ def names(item):
 
 
 class Subvolume:
-    """What the items of one say."""
+    """The items of a subvolume."""
 
     def __init__(self, fd, path):
         self.path, self.inodes, self.extents = path, {}, {}
-        # Of each kind of them: in which transaction each name of an inode was put down.
+        # For each kind, the transaction in which each name of an inode was written.
         self.named = {DIR_ITEM: {}, DIR_INDEX: {}, XATTR_ITEM: {}}
         for inode, kind, offset, item in search(fd, 0, {INODE_ITEM, EXTENT_DATA, *self.named}):
             if kind in self.named:
@@ -97,7 +97,7 @@ class Subvolume:
 
 
 def joined(rows):
-    """Of (start, end, what): neighbours that are the same are one."""
+    """Merge adjacent (start, end, what) with equal contents."""
     ret = []
     for start, end, what in rows:
         if ret and ret[-1][1] == start and ret[-1][2] == what:
@@ -108,7 +108,7 @@ def joined(rows):
 
 
 def fiemap(fd, kinds):
-    """Of what is written until then."""
+    """Return ranges and flags after flushing the file."""
     rows, at = [], 0
     while True:
         buffer = bytearray(struct.pack('=QQIIII', at, 2**64 - 1 - at, FIEMAP_FLAG_SYNC, 0, 512, 0) + bytes(56 * 512))
@@ -123,8 +123,8 @@ def fiemap(fd, kinds):
 
 
 class State:
-    """@bounds: times at which something else began, each with the last transaction before. @loaded: nothing of
-    compression; each path below @top gets what it has in .paths"""
+    """@bounds: start times of the phases, each with the last transaction before. @loaded: ignore compression. The
+    result for each path below @top is in .paths."""
 
     def __init__(self, top, bounds=(), compressed=False, loaded=False):
         self.bounds, self.transactions = [ns for ns, _ in bounds], [generation for _, generation in bounds]
@@ -140,7 +140,7 @@ class State:
             os.close(fd)
         self.walk(top)
         for group in self.names.values():
-            # Each with each of 65,535 takes minutes.
+            # Comparing each with each of 65,535 would take minutes.
             said = group if len(group) < 100 else (len(group), hashlib.sha256(b'/ '.join(group)).hexdigest())
             for path in group:
                 self.paths[path]['names'] = said
@@ -152,7 +152,7 @@ class State:
         return self.subvolumes[-1]
 
     def walk(self, top):
-        """Paths may be longer than Linux takes them."""
+        """Paths may be longer than Linux accepts."""
         stack = [(os.open(top, os.O_RDONLY | os.O_DIRECTORY), b'', self.subvolumes[0])]
         try:
             while stack:
@@ -188,11 +188,11 @@ class State:
             inside.inodes[st.st_ino].setdefault('path', below)
 
     def time(self, ns):
-        """What a plan sets lies before any clock."""
+        """Times that a plan sets are earlier than the first phase."""
         return ns if not self.bounds or ns < self.bounds[0] else f'time {bisect.bisect_right(self.bounds, ns)}'
 
     def transaction(self, generation):
-        """Whether it was before what began, and before which."""
+        """The phase that a transaction belongs to."""
         return bisect.bisect_left(self.transactions, generation)
 
     def describe(self, name, folder, st, subvolume):
@@ -209,7 +209,7 @@ class State:
             ret['xattrs'].pop('btrfs.compression', None)
             ret['named'].pop(b'btrfs.compression', None)
             ret['flags'] &= ~COMPRESSION
-        # What a subvolume inherits Linux puts into its inode when that changes next.
+        # Linux writes the inherited compression of a subvolume to its inode only when that changes next.
         if st.st_ino == TOP and 'btrfs.compression' in ret['xattrs']:
             ret['flags'] &= ~COMPRESSION
         if stat.S_ISLNK(st.st_mode):
@@ -231,9 +231,8 @@ class State:
             ret['segments'], ret['sum'] = trees.contents(name, folder)
         ret['compressed'] = self.compressed or any(row.compression for row in rows)
         ret['extents'] = joined(row.sectors(row.kind) for row in rows)
-        # Without copies Linux overwrites data where it is, and the library never; of preallocated space of which a part
-        # is written Linux puts down the others anew too.
-        # Which it also does to those that were cloned from there.
+        # Linux overwrites nodatacow data in place, the library never does; and if a part of preallocated space is
+        # written, Linux rewrites the items of the other parts too, including those of clones.
         kept = collections.defaultdict(int)
         for row in rows:
             if row.kind == 'prealloc':
@@ -250,7 +249,7 @@ class State:
         return ret
 
     def far(self, name, folder, rows):
-        """Where the last sector of a file ends is beyond what lseek() can tell."""
+        """For sizes where lseek() cannot represent the end of the last sector."""
         fd = os.open(name, os.O_RDONLY | os.O_NOATIME | os.O_NOFOLLOW, dir_fd=folder)
         try:
             return [(row.offset, hashlib.sha256(os.pread(fd, min(row.length, LARGEST - row.offset), row.offset))
@@ -259,7 +258,7 @@ class State:
             os.close(fd)
 
     def sharing(self):
-        """Which sectors of which files are the same on disk."""
+        """Return sets of file sectors that are the same on disk."""
         places = {}
         for subvolume in self.subvolumes:
             for inode, rows in subvolume.extents.items():
@@ -275,7 +274,7 @@ class State:
 
 
 def xattr(path, name):
-    """Its value; an empty security.capability can be set but not read."""
+    """Return its value; an empty security.capability can be set but not read."""
     try:
         return os.getxattr(path, name, follow_symlinks=False)
     except OSError as e:
@@ -283,7 +282,7 @@ def xattr(path, name):
 
 
 def subvolumes(mnt, state):
-    """What Linux lists: paths, whose snapshot each is, which is the default; and what their root items say."""
+    """What Linux lists: paths, origins of snapshots, the default subvolume; and the contents of their root items."""
     text = image.run(image.BTRFS, 'subvolume', 'list', '-puq', mnt)
     rows = re.findall(rb'^ID (\d+) gen \d+ parent (\d+) top level (\d+) parent_uuid (\S+) +uuid (\S+) '
                       rb'path (.*?)\n(?=ID |\Z)', text, re.M | re.S)
@@ -301,7 +300,7 @@ def subvolumes(mnt, state):
 
 
 def root_item(item, state):
-    """Of a subvolume: what does not depend on where it lies."""
+    """The parts of a root item that do not depend on positions."""
     flags, refs = struct.unpack_from('=QI', item, 208)
     transactions = struct.unpack_from('=Q', item, 200) + struct.unpack_from('=4Q', item, 295)
     times = struct.unpack_from('=QIQIQIQI', item, 327)
@@ -311,7 +310,7 @@ def root_item(item, state):
 
 
 def flags_where(rows, pieces, kinds):
-    """Of what FIEMAP said: each flag in these pieces, outside of them but some."""
+    """FIEMAP flags: all of them in these pieces, and only @kinds outside."""
     ret, at = [], 0
     for start, end in sorted((offset, offset + length) for _, offset, length, *_ in pieces) + [(2**64, 2**64)]:
         for low, high, mask in ((at, start, kinds), (start, end, ~0)):
@@ -322,9 +321,9 @@ def flags_where(rows, pieces, kinds):
 
 
 def comparable(a, b):
-    """Which pieces of a file are compressed, how large they are then, and whether one lies in an item, is for each to
-    decide. An extent of which another file has a part is shared as a whole, so that FIEMAP says the same only of
-    extents that are alike, and longer than a sector: see apart(). Which sectors are shared is compared besides."""
+    """Which pieces of a file are compressed, their size, and whether one is inline, may differ. An extent that is
+    partly referenced by another file counts as shared as a whole, so FIEMAP flags are comparable only for equal extents
+    that are longer than a sector: see apart(). Sharing of sectors is compared separately."""
     if 'pieces' not in a or 'pieces' not in b:
         return a, b
     packed = a['compressed'] or b['compressed']
@@ -342,14 +341,14 @@ def comparable(a, b):
 
 
 def apart(users, a, b):
-    """Whether sectors that are shared in @a need not be in @b: where files are compressed one of a sector may lie in
-    its item, and what is cloned from there gets an extent of its own, of that sector only."""
+    """Whether sectors that are shared in @a need not be shared in @b: with compression a sector may be inline, and a
+    clone of it gets an extent of its own."""
     return b.single.issuperset(users) and any(
         each.paths.get(path, {}).get('compressed') for path, _ in users for each in (a, b))
 
 
 def differences(ours, theirs, leave_out=()):
-    """Lines about what is not the same."""
+    """Return lines that describe the differences."""
     ret = [f'only in ours: {path!r}' for path in sorted(ours.paths.keys() - theirs.paths.keys())]
     ret += [f'only by Linux: {path!r}' for path in sorted(theirs.paths.keys() - ours.paths.keys())]
     for path in sorted(ours.paths.keys() & theirs.paths.keys()):

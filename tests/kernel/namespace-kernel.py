@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compares directories, inodes and paths as the library reads them with what Linux says of the mounted filesystem.
+"""Compare directories, inodes and paths as the library reads them with the mounted filesystem.
 
-NAMESPACE is the program that lists an image by the library. Exits with 77 where it cannot run.
+NAMESPACE is the program that lists an image by the library. Exits with 77 if it cannot run.
 """
 import fcntl
 import os
@@ -21,7 +21,7 @@ INO_LOOKUP = 0xd0009412
 
 
 def root_of(path):
-    """Number of the subvolume that a directory belongs to."""
+    """ID of the subvolume that a directory belongs to."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         answer = bytearray(struct.pack('=QQ4080x', 0, 256))
@@ -32,7 +32,7 @@ def root_of(path):
 
 
 def fill(mnt, rng):
-    """Every kind of inode, odd names, many names of one inode, subvolumes in subvolumes."""
+    """Every type of inode, odd names, many hard links, nested subvolumes."""
     btrfs = lambda *args: image.run(image.BTRFS, *args)
     folders = [mnt]
     for k in range(40):
@@ -61,7 +61,7 @@ def fill(mnt, rng):
     linked = os.path.join(mnt, 'linked')
     with open(linked, 'w', encoding='ascii'):
         pass
-    # Past what one INODE_REF holds, so that INODE_EXTREFs follow.
+    # More than fits into one INODE_REF, so that INODE_EXTREFs follow.
     for k in range(400):
         os.link(linked, os.path.join(mnt, f'link-{k:0100d}'))
     with socket.socket(socket.AF_UNIX) as s:
@@ -86,7 +86,7 @@ def linux_account(mnt):
         for entry in os.scandir(folder):
             st = entry.stat(follow_symlinks=False)
             path = shown + b'/' + entry.name
-            # The place of a subvolume that a snapshot did not take along: an empty directory that Linux makes up.
+            # The placeholder of a nested subvolume in a snapshot: an empty directory that Linux synthesizes.
             if st.st_ino == 2:
                 lines.add((path.hex(), root, 2, 'empty'))
                 continue
@@ -111,7 +111,7 @@ def library_account(path):
             lines.add((f[0], int(f[1]), int(f[2]), f[3]))
             continue
         regular = stat.S_ISREG(int(f[3], 8))
-        # What the extents add up to is what the inode says; Linux tells it in whole sectors.
+        # The sum of the extents equals nbytes in the inode; Linux reports it in whole sectors.
         if f[11] != f[10] and regular:
             wrong.append(f'{bytes.fromhex(f[0])}: nbytes {f[10]}, extents {f[11]}')
         used = (int(f[10]) + 4095) // 4096 * 4096 if regular else 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Every name below the top level of a filesystem, as the library finds it, a line each, from the public headers only:
- * path in hex, then root, inode, mode, size, nlink, uid, gid, rdev, mtime, nbytes and what its extents add up to. Each
- * inode's paths are asked for too, and the one at hand has to be among them.
+ * List every name below the top level of a filesystem, one per line, using only the public headers: path in hex, then
+ * root, inode, mode, size, nlink, uid, gid, rdev, mtime, nbytes and the sum of its extents. The paths of each inode are
+ * looked up too, and must include the current one.
  */
 #include <btrkit/btrkit.h>
 
@@ -20,7 +20,7 @@ struct walk {
 	struct btrkit_fs *fs;
 	char path[PATH_BYTES];
 	size_t len;
-	size_t subvolume;	/* where in path the current subvolume begins */
+	size_t subvolume;	/* start of the current subvolume in path */
 	uint64_t root, inode;
 };
 
@@ -111,7 +111,7 @@ static int visit(void *ctx, const struct btrkit_dir_entry *e)
 		exit(1);
 	}
 	w->path[w->len] = '\0';
-	/* By the path of the top level, and so through every subvolume on the way. */
+	/* Look up the path from the top level, which crosses every subvolume on the way. */
 	if (btrkit_inode_find(w->fs, 5, w->path, &again, &err))
 		die(w->path, &err);
 	if (again.root != e->root || again.inode != e->inode) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a scenario does to a mounted btrfs: the calls that Python has no function for."""
+"""Calls on a mounted btrfs for which Python has no function."""
 import ctypes
 import errno
 import fcntl
@@ -27,7 +27,7 @@ _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_
 
 
 class Opened:
-    """A file descriptor for one `with`."""
+    """Context manager: a file descriptor."""
 
     def __init__(self, path, flags=os.O_RDWR | os.O_CREAT):
         self.fd = os.open(path, flags, 0o644)
@@ -62,19 +62,19 @@ def fsync(path):
 
 
 def clone(source, source_offset, length, dest, dest_offset):
-    """Length 0 reaches to the end of the source."""
+    """Length 0 means up to the end of the source."""
     with Opened(source, os.O_RDONLY) as src, Opened(dest) as dst:
         fcntl.ioctl(dst, FICLONERANGE, struct.pack('=qQQQ', src, source_offset, length, dest_offset))
 
 
 def clone_each(src, dst, ranges):
-    """Each range (source offset, length, offset) of one open file into another."""
+    """Clone each range (source offset, length, offset) of one open file into another."""
     for source_offset, length, offset in ranges:
         fcntl.ioctl(dst, FICLONERANGE, struct.pack('=qQQQ', src, source_offset, length, offset))
 
 
 def dedupe(source, source_offset, length, dest, dest_offset):
-    """0 when Linux found them equal."""
+    """Returns 0 if Linux found the ranges equal."""
     with Opened(source, os.O_RDONLY) as src, Opened(dest) as dst:
         arg = struct.pack('=QQHHIqQQiI', source_offset, length, 1, 0, 0, dst, dest_offset, 0, 0, 0)
         answer = fcntl.ioctl(src, FIDEDUPERANGE, arg)
@@ -88,7 +88,7 @@ def fallocate(path, offset, length, mode=0):
 
 
 def fallocate_each(fd, ranges, mode=0):
-    """Each range (offset, length) by a call of its own, so that each becomes an extent."""
+    """Process each range (offset, length) by a separate call, so that each becomes an extent."""
     for offset, length in ranges:
         if _libc.fallocate(fd, mode, offset, length):
             raise OSError(ctypes.get_errno(), 'fallocate')
@@ -99,7 +99,7 @@ def punch(path, offset, length):
 
 
 def root_id(path):
-    """The subvolume that a folder belongs to."""
+    """ID of the subvolume that contains a directory."""
     with opened_dir(path) as fd:
         args = bytearray(struct.pack('=QQ4080x', 0, 256))
         fcntl.ioctl(fd, INO_LOOKUP, args)
@@ -136,7 +136,7 @@ def delete_subvolume(path):
 
 
 def sync(mnt):
-    """Commits, and wakes the cleaner."""
+    """Commit, and wake the cleaner."""
     with opened_dir(mnt) as fd:
         fcntl.ioctl(fd, BTRFS_SYNC)
 
@@ -147,7 +147,7 @@ def freeze(mnt, thaw=False):
 
 
 def balance(mnt, what):
-    """Returns when done, or when somebody paused it, which is an OSError."""
+    """Returns when finished; raises OSError if it was paused."""
     with opened_dir(mnt) as fd:
         fcntl.ioctl(fd, BALANCE_V2, bytearray(struct.pack('=Q1016x', what)))
 
@@ -158,7 +158,7 @@ def pause_balance(mnt):
 
 
 def leave_balance(mnt):
-    """Pauses one, which then is unfinished. It may be over sooner than that."""
+    """Pause a running balance, which leaves it unfinished. It may finish before that."""
     paused = []
 
     def work():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Files that somebody has open when the machine stops, after their last name is gone: `btrkit edit` removes what is
-left of them as a mount does, in the subvolume that it starts from.
+"""Files that are open but unlinked when the machine stops: `btrkit edit` removes them as a mount does, in the subvolume
+that it works on.
 
-BTRKIT is the command. Exits with 77 where it cannot run.
+BTRKIT is the command. Exits with 77 if it cannot run.
 """
 import os
 import sys
@@ -16,7 +16,7 @@ BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 
 
 def orphans(path):
-    """By subvolume: how many there are."""
+    """Number of orphan items by subvolume."""
     found = {}
     for tree in ('5', '256'):
         said = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', tree, path).decode()
@@ -51,7 +51,7 @@ def one(work, form):
     image.run(BTRKIT, 'edit', '--subvol', 'sub', crashed.path, 'mkdir', 'new')
     assert orphans(crashed.path) == {'5': 0, '256': 0}, orphans(crashed.path)
     image.run(image.BTRFS, 'check', '--check-data-csum', crashed.path)
-    # All that they had is free again, as it is where Linux saw them go.
+    # All their space is free again, as if Linux had removed them.
     used = []
     for im in (crashed, linux):
         mnt = im.mount()

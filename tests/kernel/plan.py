@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random plans: what a seed does to a filesystem is the same every time, up to what the kernel's threads interleave."""
+"""Random plans: a seed always gives the same operations, apart from how the kernel's threads interleave."""
 import os
 import random
 from collections import Counter
@@ -16,7 +16,7 @@ MOUNTS = ['', '', 'max_inline=0', 'compress=lzo', 'compress=zlib', 'compress-for
 
 
 def shape(seed):
-    """What kind of filesystem a plan runs on: options of mkfs and of mount."""
+    """The form of filesystem for a plan: options of mkfs and of mount."""
     rng = random.Random(seed)
     return rng.choice(MKFS), rng.choice(MOUNTS)
 
@@ -36,7 +36,7 @@ class Plan:
         }
 
     def run(self, operations=OPERATIONS):
-        """How often each operation was done; those that Linux refused are counted as refused."""
+        """Returns how often each operation was done; operations that Linux refused are counted as refused."""
         names, weights = zip(*self.weights.items())
         for number in range(operations):
             name = self.rng.choices(names, weights)[0]
@@ -58,7 +58,7 @@ class Plan:
         return self.rng.choice(sorted(t for t in self.trees if not (writable and t in self.readonly)))
 
     def any_file(self, writable=True):
-        """A file that exists, or a new one."""
+        """An existing file, or a new one."""
         tree = self.tree(writable)
         names = sorted(self.trees[tree])
         if not names or (tree not in self.readonly and len(names) < 12 and self.rng.random() < 0.1):
@@ -215,7 +215,7 @@ class Plan:
         return source, name, readonly
 
     def delete_subvolume(self):
-        """Never one that holds another: Linux refuses."""
+        """Never one that contains another: Linux refuses that."""
         names = sorted(t for t in self.trees if t)
         if not names:
             raise OSError('nothing to delete')

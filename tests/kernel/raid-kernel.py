@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Files on every profile, as Linux wrote them, read by the library: whole, with devices missing, with copies and strips
-damaged. The contents are those that Linux read; what cannot be read must be named, and only that.
+"""Read files on every profile, as Linux wrote them, by the library: intact, with devices missing, and with damaged
+copies and strips. The contents must equal those that Linux read; whatever is unreadable must be reported, and nothing
+else.
 
-READ_FILES is the program that reads devices by the library. Exits with 77 where it cannot run.
+READ_FILES is the program that reads devices by the library. Exits with 77 if it cannot run.
 """
 import hashlib
 import itertools
@@ -26,7 +27,7 @@ READ_FILES = os.environ.get('READ_FILES', 'read-files')
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 K, M = 1 << 10, 1 << 20
 
-# data, metadata, devices, how many devices may be lost, options of mkfs, of the mount
+# data, metadata, devices, number of devices that may be lost, mkfs options, mount options
 ROWS = [
     ('raid0', 'raid1', 3, 0, (), 'compress=zstd'),
     ('single', 'raid1', 2, 0, (), ''),
@@ -56,7 +57,7 @@ DEEP = [
 
 
 class Reading:
-    """What read-files makes of some devices of a volume."""
+    """The result of read-files on some devices of a volume."""
 
     def __init__(self, scratch, volume, without=()):
         out = f'{scratch}/out'
@@ -84,14 +85,14 @@ class Reading:
         shutil.rmtree(out)
 
     def different(self, expected):
-        """Of the files that could be read; where a directory could not, its files are not there."""
+        """Readable files that differ; files of an unreadable directory are missing."""
         unread = any(name not in expected for name in self.failed)
         return [n for n in expected if n not in self.failed and self.files.get(n) != expected[n] and
                 (n in self.files or not unread)]
 
 
 def manifest(mnt):
-    """Every file by its numbers: all, and those whose data has checksums."""
+    """Hash every file, by root and inode: all files, and those whose data has checksums."""
     found = several.manifest(mnt)
     checked = several.manifest(mnt, lambda path: os.path.islink(path) or not is_nocow(path))
     assert len(checked) < len(found)
@@ -127,7 +128,7 @@ class Row:
         self.all, self.checked = manifest(self.volume.mount(readonly=True))
         self.volume.umount()
         self.rows = list(volumes.rows(self.volume))
-        # Strips of tree blocks, which are of several sectors.
+        # Strips with tree blocks, which span several sectors.
         self.trees = {(d, at + row) for _, length, kind, stripes in self.volume.chunks() for d, at in stripes
                       if kind.split('|')[0] != 'DATA' or 'METADATA' in kind for row in range(0, length, volumes.STRIP)}
 
@@ -142,7 +143,7 @@ class Row:
                 f'{self.name}: counts of a whole filesystem', r)
 
     def lose(self):
-        """All that may be lost at once; and one more, which must be told."""
+        """Remove any devices that may be lost together, and one more, which must be reported."""
         devices = range(1, len(self.volume.paths) + 1)
         for n in range(1, min(self.spare + 2, len(self.volume.paths))):
             for without in itertools.combinations(devices, n):
@@ -165,7 +166,7 @@ class Row:
                 require(all('missing' in e for e in r.failed.values()), f'{what}: another reason', r)
 
     def unreachable(self, without):
-        """The chunks of which more is missing than they can do without; no more than are named."""
+        """The chunks that lack more devices than they can do without; at most as many as are reported."""
         found = []
         for logical, _, kind, stripes in self.volume.chunks():
             parts, spare = volumes.groups(kind, stripes)
@@ -174,7 +175,7 @@ class Row:
         return set(sorted(found)[:10])
 
     def told(self, what, r, places):
-        """Every copy that was passed over lies where something was damaged, and every read was served."""
+        """Every skipped copy was damaged, and every read succeeded."""
         require(bool(r.repairs) == bool(sum(c[1] for c in r.counts.values())), f'{what}: nothing is told', r)
         blamed = dict.fromkeys(r.counts, 0)
         for logical, length, served, copies in r.repairs:
@@ -192,7 +193,7 @@ class Row:
             damage.write(devid, at, volumes.STRIP)
 
     def damage_device(self, devid):
-        """All that is in use on one."""
+        """Damage everything in use on one device."""
         with volumes.Damage(self.volume, self.rng) as damage:
             for parts, spare in self.rows:
                 for part in parts:
@@ -208,7 +209,8 @@ class Row:
         return r.counts[devid][1]
 
     def damage_devices(self):
-        """Every choice of as many devices as a row can do without: that is every choice of its strips too."""
+        """Damage every combination of as many devices as a row can do without, which covers every combination of its
+        strips."""
         for chosen in itertools.combinations(range(1, len(self.volume.paths) + 1), self.spare):
             with volumes.Damage(self.volume, self.rng) as damage:
                 for parts, spare in self.rows:
@@ -222,7 +224,7 @@ class Row:
             self.told(what, r, places)
 
     def left_behind(self):
-        """A device that was not there when the others were written last, given first: it has nothing new."""
+        """A device that missed the latest writes, given first: its data is stale."""
         old = f'{self.scratch}/old.img'
         image.run('cp', '--sparse=always', self.volume.path, old)
         mnt = self.volume.mount()
@@ -244,7 +246,7 @@ class Row:
         require(not any(sum(c) for d, c in r.counts.items() if d != 1), f'{what}: others are blamed', r)
 
     def damage_some(self):
-        """In each row as many strips as may be lost, another choice in each; and the rest of them in single sectors."""
+        """Damage in each row as many strips as may be lost, in varying combinations; in some rows sector by sector."""
         turn = 0
         with volumes.Damage(self.volume, self.rng) as damage:
             for parts, spare in self.rows:
@@ -269,7 +271,8 @@ class Row:
         self.told(what, r, places)
 
     def damage_all_copies(self):
-        """Of one sector of a file, wherever the library says that it lies: all of its row that is the file's."""
+        """Damage all copies of one sector of a file, at the addresses that the library gives, and the rest of the
+        row."""
         dump = self.volume.dump(5)
         found = re.findall(rf'key \({self.big} EXTENT_DATA \d+\)[^\n]*\n[^\n]*\n\s*extent data disk byte (\d+) nr '
                            r'(\d+)', dump)
@@ -288,13 +291,13 @@ class Row:
         require(r.status == 3 and list(r.failed) == [key], what, r)
         place = re.search(r'data checksum mismatch.* block (\d+), device \d+, physical \d+', r.failed[key])
         require(place and start <= int(place[1]) < start + length, f'{what}: place', r)
-        # The parts are those of raid0 and raid10, of which one is the sector's.
+        # For raid0 and raid10 only one part contains the sector.
         places = [[f'device {devid}(, physical| at) {at + 8 * K}\\b' for devid, at in part] for part in rows[0][0]]
         require(any(all(re.search(p, r.failed[key]) for p in part) for part in places), f'{what}: not all addresses', r)
         require(not r.different(self.checked), what, r)
 
     def map(self):
-        """Each copy that map-logical names has the bytes that Linux read of the file."""
+        """Each copy that map-logical reports contains the bytes that Linux read."""
         dump = self.volume.dump(5)
         want, seen = ops.incompressible(3 * M), 0
         for offset, disk, _, skip, n in re.findall(
@@ -318,7 +321,7 @@ class Row:
         assert seen, self.name
 
     def lists(self):
-        """list-chunks and list-devices, beside what btrfs prints."""
+        """Compare list-chunks and list-devices with the output of btrfs."""
         def run(command):
             done = subprocess.run([BTRKIT, command, '--format=json', *(f'--device={p}' for p in self.volume.paths[1:]),
                                    self.volume.path], stdout=subprocess.PIPE, check=True)

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Writes what is in every file and symbolic link of a filesystem, as the library reads it, into DIR/ROOT-INODE, with
- * holes for zeros. Each is read in pieces of sizes that fit to nothing, and in parts once more. From the public headers
- * only.
+ * Write the contents of every file and symbolic link of a filesystem, as the library reads them, to DIR/ROOT-INODE,
+ * with holes for zeros. Files are read in pieces of odd sizes, and partly a second time. Uses only the public headers.
  *
- * Prints the notes of opening, reads of which copies were passed over, the files that cannot be read and why, and what
- * was met on each device. Exits with 3 if
- * there is something that cannot be read.
+ * Prints notes from opening, reads in which copies were skipped, unreadable files with the reason, and statistics of
+ * each device. Exits with 3 if something is unreadable.
  */
 #include <btrkit/btrkit.h>
 
@@ -51,7 +49,7 @@ static void note(void *ctx, const char *line)
 	printf("note %s\n", line);
 }
 
-/* A read of which copies were passed over: the mirror, device, address and errno of each. */
+/* Print a read in which copies were skipped: mirror, device, address and errno of each. */
 static void repair(void *ctx, const struct btrkit_repair *repair)
 {
 	(void)ctx;
@@ -86,7 +84,7 @@ static void put(int fd, const uint8_t *data, size_t len, uint64_t at)
 	}
 }
 
-/* The same bytes again from the middle. */
+/* Read the same bytes again from the middle. */
 static void read_again(struct btrkit_file *f, const uint8_t *data, size_t len, uint64_t at)
 {
 	static uint8_t part[5000];
@@ -114,7 +112,7 @@ static void read_file(struct reader *r, const struct btrkit_inode *i)
 
 	snprintf(path, sizeof(path), "%s/%" PRIu64 "-%" PRIu64, r->to, i->root, i->inode);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	/* A second name. */
+	/* Another name of the same file. */
 	if (fd < 0 && errno == EEXIST)
 		return;
 	if (fd < 0 || ftruncate(fd, (off_t)i->size))
@@ -183,7 +181,7 @@ int main(int argc, char **argv)
 		die(argv[2], &err);
 	if (btrkit_inode_entries(r.fs, 5, 256, visit, &r, &err))
 		fail(&r, 5, 256, &err);
-	/* What has to be read for it may be damaged too, and counts. */
+	/* Reading what this needs may also meet damage, which counts. */
 	if (btrkit_devices(r.fs, tell_device, NULL, &err) || btrkit_devices(r.fs, tell_device, &r, &err))
 		die("devices", &err);
 	btrkit_fs_close(r.fs);

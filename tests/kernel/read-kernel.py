@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compares the contents of files as the library reads them with what Linux reads, byte for byte.
+"""Compare file contents read by the library with those read by Linux, byte for byte.
 
-READ_FILES is the program that reads an image by the library. Exits with 77 where it cannot run.
+READ_FILES is the program that reads an image by the library. Exits with 77 if it cannot run.
 """
 import filecmp
 import os
@@ -19,7 +19,7 @@ import ops
 
 READ_FILES = os.environ.get('READ_FILES', 'read-files')
 
-# Options of mkfs and of the mount under which the files are written.
+# mkfs options, and options of the mount under which the files are written.
 FORMS = [
     ((), ''),
     (('-O', '^no-holes'), 'compress=zlib'),
@@ -34,7 +34,8 @@ FORMS = [
 
 
 def compare(mnt, out):
-    """Each file of the mounted filesystem with the one that was written by its numbers; how many, and their bytes."""
+    """Compare each file of the mounted filesystem with the one written under its numbers; returns number of files and
+    bytes."""
     files = size = 0
     for folder, _, names in os.walk(mnt):
         root = ops.root_id(folder)
@@ -51,13 +52,14 @@ def compare(mnt, out):
     return files, size
 
 
-# What has to be met at least once: a part is an extent of which the file has not all, and an end one behind the file's.
+# Forms that must occur at least once: "part" is an extent that the file refers to partly, "end inside" one that extends
+# past its end.
 FORMS_OF_EXTENTS = {'hole', 'no hole', 'prealloc', *(f'{what} {how}' for how in ('none', 'zlib', 'lzo', 'zstd')
                                                      for what in ('inline', 'whole', 'part', 'end inside'))}
 
 
 def forms_of_extents(path, tree, no_holes):
-    """In which forms the data of a tree's files is, as btrfs prints them."""
+    """The forms of extents in a tree, from the output of btrfs."""
     found, size, at = set(), 0, 0
     text = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', str(tree), path).decode(errors='replace')
     for item in re.split(r'\n\titem ', text)[1:]:

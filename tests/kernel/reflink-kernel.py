@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""mkfs --reflink: the image shares the blocks of the files, on btrfs and XFS, and is what it would be with copies;
-where that cannot be done it fails, and says so."""
+"""mkfs --reflink: the image shares blocks with the source files, on btrfs and XFS, and equals one made by copying;
+where that is not possible, it fails with a message."""
 import os
 import re
 import shutil
@@ -65,7 +65,7 @@ def make_tree(top):
 
 
 def whole_sectors(top):
-    """What can be shared: sectors that are whole and not zeros."""
+    """Count what can be shared: whole sectors that are not zeros."""
     count = 0
     for folder, _, names in os.walk(top):
         for name in names:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""On filesystems of random plans, with snapshots and clones: `btrkit logical-resolve` names the files that Linux's
-LOGICAL_INO_V2 names, with and without offsets, and so does `btrkit fiemap --owners`; `btrkit inode-resolve` tells every
-path under which Linux shows an inode.
+"""On filesystems of random plans, with snapshots and clones: `btrkit logical-resolve` and `btrkit fiemap --owners`
+report the same files as LOGICAL_INO_V2 of Linux, with and without offsets; `btrkit inode-resolve` reports every path
+under which Linux shows an inode.
 
     resolve-kernel.py [--plans N] [--seed N]
 
-BTRKIT is the program under test; MKFS is btrfs-progs'. Exits with 77 where it cannot run.
+BTRKIT is the program under test; MKFS is from btrfs-progs. Exits with 77 if it cannot run.
 """
 import argparse
 import collections
@@ -43,7 +43,7 @@ def need(condition, *what):
 
 
 def ask_linux(fd, address, flags):
-    """{(root, inode, offset)}, or None where Linux says that there is nothing."""
+    """{(root, inode, offset)}, or None if Linux finds nothing."""
     size = 1 << 20
     answer = ctypes.create_string_buffer(size)
     args = bytearray(struct.pack('=QQ24xQQ', address, size, flags, ctypes.addressof(answer)))
@@ -80,7 +80,7 @@ def compare_address(path, address, flags, wanted):
 
 
 def compare_paths(path, address, wanted, names):
-    """Without -P: all the names of all of them."""
+    """Without -P: all names of all files."""
     expected = sorted(name for root, inode, _ in wanted for name in names[root, inode])
     done = btrkit('logical-resolve', path, str(address))
     lines = [line for line in done.stdout.decode().splitlines() if not line.startswith('inode ')]
@@ -92,10 +92,10 @@ def compare_paths(path, address, wanted, names):
 
 
 def names_of(mnt):
-    """{(root, inode): paths}, as a walk through the mounted filesystem finds them."""
+    """{(root, inode): paths}, from a walk through the mounted filesystem."""
     names = collections.defaultdict(list)
     for folder, _, files in os.walk(mnt):
-        # Where a subvolume was that the snapshot did not take along there is no inode.
+        # The placeholder of a nested subvolume in a snapshot has no inode.
         if os.lstat(folder).st_ino == 2:
             continue
         root = ops.root_id(folder)
@@ -112,7 +112,7 @@ def compare_inode(path, root, inode, wanted):
 
 
 def compare_owners(path, wanted):
-    """A row for each extent, with what Linux says of all of it."""
+    """Compare the row of each extent with Linux's references to the whole extent."""
     for row in rows(btrkit('fiemap', '-a', '--owners', '--format', 'json', path)):
         found = [(ref['root'], ref['inode'], ref['offset']) for ref in row['owners']]
         if row['flags'] & INLINE:
@@ -126,7 +126,7 @@ def compare_owners(path, wanted):
 
 
 def data_addresses(path, rng):
-    """In extents, at their edges and between them."""
+    """Addresses in extents, at their edges and between them."""
     listed = btrkit('fiemap', '-a', '--format', 'tsv', path).stdout.decode(errors='replace').splitlines()
     rows_ = sorted({tuple(map(int, row.split('\t')[3:5])) for row in listed if row.split('\t')[3] != '0'})
     for physical, length in rng.sample(rows_, min(ADDRESSES, len(rows_))):
@@ -142,7 +142,7 @@ def run(seed, scratch):
     img.mount(mount)
     work = plan.Plan(img.mnt, seed)
     work.weights['balance'] = 0
-    # More names for an inode than one item holds, and subvolumes in subvolumes.
+    # More names for an inode than fit into one item, and nested subvolumes.
     work.run(700)
     ops.subvolume(f'{img.mnt}/outer')
     ops.subvolume(f'{img.mnt}/outer/inner')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The filesystems whose extents are compared with Linux's own account: what each must contain, made by the kernel."""
+"""Filesystems whose extents are compared with Linux's results: how the kernel makes them, and what each must
+contain."""
 import os
 import random
 import threading
@@ -19,9 +20,9 @@ class Scenario:
     mkfs: tuple = ()
     mount: str = ''
     size: str = '300M'
-    wants: tuple = ()               # regular expressions that the dump of all trees has to match
-    tune: tuple = ()                # options of btrfstune, after mkfs
-    readonly: str = ''              # more options of the read-only mount that is listed
+    wants: tuple = ()               # regular expressions that the dump of all trees must match
+    tune: tuple = ()                # options of btrfstune, run after mkfs
+    readonly: str = ''              # further options of the read-only mount that is listed
     options: dict = field(default_factory=dict)
 
 
@@ -52,7 +53,7 @@ def change(directory, seed, changes=60, size=4 * M):
 
 
 def generations(t):
-    """Three generations of snapshots, and changes in each."""
+    """Three generations of snapshots, with changes in each."""
     first = f'{t.mnt}/first'
     ops.subvolume(first)
     for i in range(6):
@@ -85,7 +86,7 @@ def generations_balanced(t):
 
 
 def generations_deleted(t):
-    """What was shared with deleted subvolumes; some leaves keep their full back references."""
+    """Extents that were shared with deleted subvolumes; some leaves keep full back references."""
     generations(t)
     ops.sync(t.mnt)
     ops.delete_subvolume(f'{t.mnt}/first/nested')
@@ -96,7 +97,7 @@ def generations_deleted(t):
 
 
 def many_extents(t):
-    """100,000 extents of one file; a part is cloned, then a snapshot, then changes."""
+    """100,000 extents in one file; a part is cloned, then a snapshot is taken, then it is changed."""
     path = f'{t.mnt}/big'
     with ops.Opened(path) as fd:
         for i in range(100000):
@@ -145,7 +146,7 @@ def prealloc(t):
 
 
 def reflinks(t):
-    """A reflink of a reflink, and the same extent twice and often in one file."""
+    """A reflink of a reflink, and the same extent twice and many times in one file."""
     two_extents(f'{t.mnt}/a')
     ops.clone(f'{t.mnt}/a', 0, 0, f'{t.mnt}/b', 0)
     ops.clone(f'{t.mnt}/b', 128 * K, 256 * K, f'{t.mnt}/c', 64 * K)
@@ -174,7 +175,7 @@ def pieces(path, count):
 
 
 def leaves_source_deleted(t):
-    """One extent with items in several leaves; the source of the snapshot is gone, yet it stays shared."""
+    """One extent with items in several leaves; the source of the snapshot is deleted, but it is still shared."""
     ops.subvolume(f'{t.mnt}/source')
     pieces(f'{t.mnt}/source/one', 256)
     ops.sync(t.mnt)
@@ -185,7 +186,7 @@ def leaves_source_deleted(t):
 
 
 def leaves_partly_shared(t):
-    """One extent in several leaves, some shared with a snapshot and some not."""
+    """One extent with items in several leaves, some of which are shared with a snapshot."""
     for which in range(4):
         sub = f'{t.mnt}/sub{which}'
         ops.subvolume(sub)
@@ -201,7 +202,7 @@ def leaves_partly_shared(t):
 
 
 def half_dropped(t):
-    """A subvolume that the cleaner was dropping when the filesystem was unmounted."""
+    """A subvolume whose deletion was in progress when the filesystem was unmounted."""
     victim, kept, files = f'{t.mnt}/victim', f'{t.mnt}/kept', 20000
     ops.subvolume(victim)
     for i in range(files):
@@ -259,7 +260,7 @@ def holes(t):
 
 
 def hard_links(t):
-    """So many names that some are in INODE_EXTREF items; the first one goes, in some files."""
+    """So many names that some are in INODE_EXTREF items; in some files the first name is removed."""
     for number in range(3):
         path = f'{t.mnt}/file{number}'
         ops.write(path, 0, ops.incompressible(20000, number))
@@ -276,7 +277,8 @@ def hard_links(t):
 
 
 def few_links(t):
-    """Names in two folders of which the younger comes first in readdir, and names in another order than readdir's."""
+    """Names in two directories, the younger of which comes first in readdir, and names whose order differs from
+    readdir's."""
     os.mkdir(f'{t.mnt}/z-old')
     os.mkdir(f'{t.mnt}/a-young')
     for i in range(20):
@@ -304,7 +306,7 @@ def odd_names(t):
 
 
 def plain(t):
-    """Some of everything, for filesystems that differ in their features."""
+    """A bit of everything, for filesystems with other features."""
     prealloc(t)
     os.mkdir(f'{t.mnt}/more')
     inner = type('Inner', (), {'mnt': f'{t.mnt}/more'})
@@ -321,7 +323,7 @@ def quota(simple):
 
 
 def orphan(t):
-    """Files without a name, held open while the image is copied."""
+    """Unlinked files, held open while the image is copied."""
     ops.subvolume(f'{t.mnt}/sub')
     held = []
     for i, directory in enumerate((t.mnt, f'{t.mnt}/sub')):
@@ -342,7 +344,7 @@ def orphan(t):
 
 
 def log_tree(t):
-    """As after a crash: the copy has a log that nobody replays."""
+    """As after a crash: the copy has a log that is not replayed."""
     ops.subvolume(f'{t.mnt}/sub')
     for directory in (t.mnt, f'{t.mnt}/sub'):
         two_extents(f'{directory}/f')
@@ -359,8 +361,8 @@ def log_tree(t):
 
 def relocating(t):
     """
-    Amid a balance, as after a crash: copies with relocation trees. A balance keeps the filesystem from being frozen, so
-    the image lies on another btrfs, where a reflink of it is the state of one moment.
+    During a balance, as after a crash: copies with relocation trees. A balance prevents freezing the filesystem, so
+    the image is on another btrfs, where a reflink copies it atomically.
     """
     inner = image.Image(f'{t.mnt}/inner.img', '600M')
     inner.mkfs('-n', '4096')

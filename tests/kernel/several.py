@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Rows of a matrix: filesystems on one to six devices, each filled, scrubbed and checked by Linux, and read by the
-library. A row is (devices, options of mkfs, options of the mount).
+"""Rows of a test matrix: filesystems on one to six devices, each filled, scrubbed and checked by Linux, and read by the
+library. A row is (number of devices, mkfs options, mount options).
 """
 import argparse
 import errno
@@ -26,7 +26,7 @@ BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 READ_FILES = os.environ.get('READ_FILES', 'read-files')
 K, M = 1 << 10, 1 << 20
 
-# With as few devices as each can be on.
+# Minimal number of devices.
 PROFILES = {'single': 1, 'dup': 1, 'raid0': 1, 'raid1': 2, 'raid1c3': 3, 'raid1c4': 4, 'raid10': 2, 'raid5': 2,
             'raid6': 3}
 CHECKSUMS = ('crc32c', 'xxhash', 'sha256', 'blake2')
@@ -46,7 +46,7 @@ def shortened(text, most=3000):
 
 
 def matrix():
-    """Every profile with its smallest number of devices, one more and six, and every checksum: (devices, options)."""
+    """Every profile with its minimal number of devices, one more and six, and every checksum: (devices, options)."""
     for name, smallest in PROFILES.items():
         for count, sums in itertools.product(sorted({smallest, smallest + 1, 6}), CHECKSUMS):
             yield count, ('-d', name, '-m', name, '--csum', sums)
@@ -59,7 +59,7 @@ def mixed_matrix():
 
 
 class Fresh(volumes.Volume):
-    """The loop devices stay from one mount to the next, so that btrfs check finds them."""
+    """The loop devices stay attached between mounts, so that btrfs check finds them."""
 
     def mkfs(self, *args):
         out = run(BTRKIT, 'mkfs', '-q', *args, *self.paths)
@@ -88,8 +88,9 @@ class Fresh(volumes.Volume):
         need(not said, 'Linux says: ' + '\n'.join(said))
 
     def check(self):
-        """By btrfs check. What 6.19 says of the second mirror of RAID5 is judged here: where a range begins within a
-        strip it takes more than the strip for it, and finds other bytes on filesystems of Linux and mkfs.btrfs too.
+        """Run btrfs check. Complaints of 6.19 about the second mirror of RAID5 are verified here: if a range begins
+        inside a strip, it reads past the end of the strip and reports wrong bytes, also on filesystems of Linux and
+        mkfs.btrfs.
         """
         code, text = self._check('--check-data-csum')
         rebuilt = [int(at) for at in re.findall(r'^mirror 2 bytenr (\d+) csum', text, re.M)]
@@ -104,7 +105,7 @@ class Fresh(volumes.Volume):
         return done.returncode, done.stdout.decode(errors='replace')
 
     def parity_agrees(self, sectors):
-        """Whether the strips of each row of RAID5 in which one of these sectors is come to nothing together."""
+        """Whether the XOR of data and parity is zero in each RAID5 row that contains one of these sectors."""
         chunks = self.chunks()
         for bytenr in sectors:
             start, _, kind, stripes = next(c for c in chunks if c[0] <= bytenr < c[0] + c[1])
@@ -123,7 +124,7 @@ def option(given, *names):
 
 
 def need_profiles(mnt, count, given):
-    """What mkfs was to make is what Linux has."""
+    """Linux must report the profiles that mkfs was asked for."""
     data, meta = option(given, '-d') or 'single', option(given, '-m')
     if '-M' in given:
         wanted = {'Data+Metadata': data, 'System': meta or 'single'}
@@ -145,15 +146,15 @@ def has_quota(given):
 
 
 def count_again(mnt, given):
-    """Linux 6.18 loses some of what a qgroup refers to when a snapshot is taken while files are written: then btrfs
-    check finds too little in half of all runs on filesystems of mkfs.btrfs too. Before, the counters are mkfs's.
+    """Linux 6.18 miscounts a qgroup when a snapshot is taken while files are written: btrfs check complains in half of
+    all runs, on filesystems of mkfs.btrfs too. Before this rescan, the counts are those of mkfs.
     """
     if has_quota(given):
         run(BTRFS, 'quota', 'rescan', '-w', mnt)
 
 
 def manifest(mnt, chosen=lambda path: True):
-    """What is in every file of those that are chosen, by its numbers."""
+    """Hash the contents of the chosen files, by root and inode."""
     found = {}
     for folder, _, names in os.walk(mnt):
         root = ops.root_id(folder)
@@ -177,7 +178,7 @@ def need_equal(found, wanted, whose):
 
 
 def read_back(volume, scratch, wanted):
-    """By the library."""
+    """Read by the library."""
     out = f'{scratch}/out'
     os.mkdir(out)
     done = subprocess.run([READ_FILES, out, *volume.paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
@@ -192,11 +193,11 @@ def read_back(volume, scratch, wanted):
 
 def fill(mnt, rng):
     contents.fill(mnt, rng, files=30, steps=100, limit=600 * K)
-    # More than one row of strips on any profile.
+    # More than one row of strips in any profile.
     try:
         ops.write(f'{mnt}/big', 0, ops.incompressible(8 * M))
     except OSError as e:
-        # Linux may find no room as long as blocks wait for a commit that are free after it.
+        # Linux may find no space while blocks that a commit frees are still in use.
         if e.errno != errno.ENOSPC:
             raise
         ops.sync(mnt)
@@ -214,7 +215,7 @@ def name_of(row):
 
 
 def attempt(name, work, *args):
-    """@return what the work returns, None if it fails"""
+    """@return the result of the work, None if it fails"""
     start = time.monotonic()
     try:
         found = work(*args)
@@ -237,7 +238,7 @@ def options(doc):
 
 
 def main(doc, rows, deep_rows, judge, more=()):
-    """Runs @judge(row, scratch, seed) of each chosen row, and without --deep what is not about a row, @more."""
+    """Run @judge(row, scratch, seed) for each chosen row, and, without --deep, the tests in @more."""
     args = options(doc)
     part, parts = map(int, args.part.split('/'))
     chosen = [(seed, row) for seed, row in enumerate(deep_rows() if args.deep else rows)

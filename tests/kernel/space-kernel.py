@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Filesystems that Linux made and fragmented, with the v1 cache, the free space tree, and none: `btrkit space-cache
-status` finds that every cache agrees with the extent tree, and says of each block group what a second reader says,
-which is made of `btrfs inspect-internal dump-tree` here. Then caches are damaged, and that is found.
+status` finds that every cache agrees with the extent tree, and reports the same for each block group as an independent
+reader here, based on `btrfs inspect-internal dump-tree`. Then caches are damaged, which must be detected.
 
-Arguments are names of scenarios; without any all are run, with --deep with more files. Exits with 77 where it cannot
-run.
+Arguments are names of scenarios; without any, all are run; --deep uses more files. Exits with 77 if it cannot run.
 """
 import collections
 import itertools
@@ -38,7 +37,7 @@ def expect(condition, *what):
 
 
 def status(path):
-    """Exit status, groups by start, leftovers, summary, and what was said on stderr."""
+    """Return exit status, groups by start, leftovers, summary, and standard error."""
     done = subprocess.run([BTRKIT, 'space-cache', 'status', '--format', 'json', path], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False)
     rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
@@ -48,7 +47,7 @@ def status(path):
 
 
 class Dump:
-    """What dump-tree of btrfs-progs shows, and the bytes behind it."""
+    """Trees as dumped by btrfs-progs, with access to the bytes on disk."""
 
     def __init__(self, path):
         self.path = path
@@ -60,7 +59,7 @@ class Dump:
                 self.chunks.append((int(key[2]), length, stripes))
 
     def items(self, tree):
-        """(leaf, offset of the item's bytes in it, key, body)"""
+        """Generate (leaf, offset of the item's bytes in it, key, body)."""
         text = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', tree, self.path).decode()
         leaf = None
         for part in re.split(r'^(?=leaf \d+ items|node \d+ level|\titem \d+ key)', text, flags=re.M):
@@ -88,14 +87,14 @@ class Dump:
                 f.write(data)
 
     def supers(self, start):
-        """Ranges of a group where superblocks lie."""
+        """Ranges of a group that are occupied by superblocks."""
         length, stripes = next((length, stripes) for at, length, stripes in self.chunks if at == start)
         return sorted({(start + s - p, min(start + s - p + 65536, start + length)) for s in SUPERS for p in stripes
                        if 0 <= s - p < length})
 
 
 def free_by_extents(dump, nodesize):
-    """Free ranges of every group by the extent tree."""
+    """Free ranges of every group, from the extent tree."""
     used = collections.defaultdict(list)
     starts = sorted(dump.chunks)
     groups = iter(starts)
@@ -131,7 +130,7 @@ def joined(ranges):
 
 
 def free_by_tree(dump):
-    """(start, length) of each INFO -> (form, extent count, free ranges) by the free space tree."""
+    """Map (start, length) of each INFO to (form, extent count, free ranges), from the free space tree."""
     groups = {}
     for (leaf, _), (offset, size), key, body in dump.items('free-space'):
         at, length = int(key[0]), int(key[2])
@@ -149,7 +148,7 @@ def free_by_tree(dump):
 
 
 def compare(path, nodesize, cache):
-    """Every block group of our status against the second reader. The dump, and free ranges by the extent tree."""
+    """Compare every block group. Returns the dump, and the free ranges from the extent tree."""
     code, groups, leftovers, summary, said = status(path)
     expect(code == 0 and not said, path, code, said, [g for g in groups.values() if 'different' in str(g)][:3])
     dump = Dump(path)
@@ -186,7 +185,7 @@ def compare(path, nodesize, cache):
 
 
 def fragment(mnt, rng, files=9000 if DEEP else 3000):
-    """Small files, every other one deleted, the gaps filled again in part, and so on."""
+    """Create small files, delete every other one, fill some of the gaps again, and repeat."""
     for turn in range(3):
         for k in range(files):
             with open(f'{mnt}/f{turn}-{k}', 'wb') as f:
@@ -198,7 +197,7 @@ def fragment(mnt, rng, files=9000 if DEEP else 3000):
 
 
 def fill(mnt, rng):
-    """Until there is no space: groups that are full to the brim."""
+    """Fill until there is no space: some groups are completely full."""
     fragment(mnt, rng, 500)
     full = False
     for size in (1 << 26, 1 << 20, SECTOR):
@@ -214,7 +213,7 @@ def fill(mnt, rng):
 
 
 def few(mnt, rng):
-    """Few ranges, in more than the groups that mkfs makes."""
+    """Few ranges, in more groups than mkfs makes."""
     fragment(mnt, rng, 40)
     with open(f'{mnt}/big', 'wb') as f:
         os.posix_fallocate(f.fileno(), 0, 30 << 20)
@@ -243,7 +242,7 @@ SCENARIOS = {
 
 
 def damaged(dump, what, verdict, code=1):
-    """One damage, judged."""
+    """The damage must be found."""
     got, groups, _, summary, said = status(dump.path)
     found = [g.get(summary['in_use'], {}).get('verdict') for g in groups.values()]
     expect(verdict in found or verdict is None, what, found)
@@ -254,7 +253,7 @@ def damaged(dump, what, verdict, code=1):
 
 
 def damage_block(dump, leaf, size, change, what, verdict, **how):
-    """Changes a tree block, signed again or not, looks, and puts it back."""
+    """Change a tree block, with and without a valid checksum, check, and restore it."""
     good = dump.read(leaf, size)
     for sign in (True, False):
         block = bytearray(good)
@@ -263,7 +262,7 @@ def damage_block(dump, leaf, size, change, what, verdict, **how):
             block[:4] = crc32c(bytes(block[32:])).to_bytes(4, 'little')
         dump.write(leaf, block)
         damaged(dump, f'{what}, signed {sign}', verdict if sign else 'damaged', **how)
-        # The second copy is as good as the first.
+        # With one damaged copy, the other one is used.
         if not sign and len(dump.physical(leaf)) > 1:
             dump.write(leaf, good)
             dump.write(leaf, block, copies=1)
@@ -286,7 +285,7 @@ def damage_v2(dump, nodesize):
             form = None if int(key[0]) not in groups else 'bitmaps' if 'flags 1' in body else 'extents'
         if not form or (form, key[1]) in seen:
             continue
-        # No neighbour in the key order is met by a range that is a sector shorter.
+        # After shortening, the key must still be in order.
         if key[1] == 'FREE_SPACE_EXTENT' and int(key[2]) < 2 * SECTOR:
             continue
         seen.add((form, key[1]))
@@ -298,14 +297,15 @@ def damage_v2(dump, nodesize):
             damage_block(dump, leaf, nodesize, add(key_at + 9, -SECTOR), 'a range too short', 'different')
         else:
             bits = dump.read(leaf + offset, size)
-            # A free sector inside of a range that stays in two, or at its end: the count may be right or wrong.
+            # A free sector, inside of a range that is split by this, or at its end: so the extent count may or may not
+            # be right.
             byte = next(i for i, b in enumerate(bits) if b)
             damage_block(dump, leaf, nodesize, add(offset + byte, -(bits[byte] & -bits[byte]), 1), 'a bit', None)
     return seen
 
 
 def first_bitmap(dump, where, entries):
-    """What the first bitmap of a cache begins with, and its page."""
+    """Return the start of the first bitmap of a cache, and its page."""
     at, number, start = 4 * len(where) + 8, 0, None
     page = dump.read(where[0], SECTOR)
     for _ in range(entries):
@@ -319,7 +319,7 @@ def first_bitmap(dump, where, entries):
 
 
 def damage_v1(dump, free):
-    """Changes in pages of the caches that have extents and that have bitmaps."""
+    """Change pages of the caches, with extents and with bitmaps."""
     lengths = {start: length for start, length, _ in dump.chunks}
 
     def is_used(address):
@@ -380,7 +380,7 @@ def damage_v1(dump, free):
         tried_on(0, other_generation, 'generation of the page', 'ignored')
         if bitmaps:
             def moved(page):
-                """A sector that is free is used, and one that is used is free: as many bits as before."""
+                """Mark a free sector as used and a used one as free, so that the number of bits stays the same."""
                 bits = int.from_bytes(page, 'little')
                 spot = next(k for k in range(8 * SECTOR) if bits >> k & 1)
                 other = next(k for k in range(8 * SECTOR) if is_used(start + k * SECTOR))
@@ -392,7 +392,7 @@ def damage_v1(dump, free):
 
 
 def damage_super(dump, cache):
-    """A cache that the superblock does not vouch for is nothing to rely on, whatever it says."""
+    """If the superblock does not declare a cache as valid, it is not used, whatever it contains."""
     changed = Super(dump.path)
     good = bytes(changed.data)
     if cache == 'v2':

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random plans of subvolumes and snapshots that are made, changed and deleted, once by the library and once by Linux on
-a copy: the same subvolumes with the same contents come of it, btrfs check finds nothing, and Linux goes on with ours.
+"""Random plans that create, change and delete subvolumes and snapshots, by the library and by Linux on a copy: the
+results have equal subvolumes and contents, btrfs check finds nothing, and Linux continues with ours.
 
-SUBVOLUME_PLAN is the program that does a plan by the library. Exits with 77 where it cannot run.
+SUBVOLUME_PLAN is the program that runs a plan by the library. Exits with 77 if it cannot run.
 """
 import os
 import random
@@ -20,7 +20,7 @@ ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 
 
 class Plan:
-    """Lines for the library, and what is there afterwards."""
+    """Lines for the library, and the expected result."""
 
     def __init__(self, rng, steps):
         self.rng, self.lines, self.serial = rng, [], 0
@@ -104,7 +104,7 @@ def by_linux(mnt, lines):
 
 
 def account(mnt):
-    """Subvolumes as Linux lists them, with UUIDs by the numbers of who has them, and all that is in them."""
+    """Subvolumes as Linux lists them, with UUIDs replaced by the IDs of their owners, and all contents."""
     text = image.run(image.BTRFS, 'subvolume', 'list', '-pcuqR', mnt).decode()
     form = (r'ID (\d+) gen \d+ cgen \d+ parent (\d+) top level \d+ parent_uuid (\S+) +received_uuid (\S+) +'
             r'uuid (\S+) path (.*)')
@@ -117,7 +117,7 @@ def account(mnt):
     listed = {(int(r[1]), int(r[2]), '-' if r[3] == '-' else owner.get(r[3], 'gone'), r[4], r[6]) for r in rows}
     flags = {r[6]: image.run(image.BTRFS, 'property', 'get', '-ts', f'{mnt}/{r[6]}', 'ro') for r in rows}
     files = {}
-    # Numbers of inodes are not the same: while it is mounted Linux gives none a second time.
+    # Inode numbers differ: Linux does not reuse them while mounted.
     for folder, names, inside in os.walk(mnt):
         st = os.stat(folder)
         files[os.path.relpath(folder, mnt)] = (st.st_ino, st.st_size, st.st_nlink, sorted(names), sorted(inside))
@@ -125,7 +125,7 @@ def account(mnt):
             path = os.path.join(folder, name)
             with open(path, 'rb') as f:
                 files[os.path.relpath(path, mnt)] = f.read()
-    # By its UUID Linux finds a subvolume in the tree of these.
+    # Linux finds a subvolume by its UUID through the UUID tree.
     for row in rows:
         shown = image.run(image.BTRFS, 'subvolume', 'show', '-u', row[5], mnt).decode()
         assert re.search(r'Subvolume ID:\s+' + row[1], shown), shown
@@ -141,7 +141,7 @@ def check(path):
 
 
 def go_on(mnt, rng):
-    """Linux makes snapshots of all, changes them, deletes half of what there is, and moves all blocks."""
+    """Linux takes snapshots of all, changes them, deletes half of the files, and moves all blocks."""
     btrfs = lambda *args: image.run(image.BTRFS, *args)
     btrfs('property', 'set', '-ts', mnt, 'ro', 'false')
     btrfs('subvolume', 'set-default', mnt)
@@ -179,7 +179,7 @@ def one(work, form, quotas, seed):
     image.run(PLAN, made.path, input='\n'.join(' '.join(line) for line in plan.lines).encode())
     if not quotas:
         check(made.path)
-    # What was deleted is cleaned up with a commit, and Linux has those every half minute otherwise.
+    # Deleted subvolumes are cleaned with a commit, which otherwise happens only every 30 seconds.
     by_linux(linux.mount('commit=1'), plan.lines)
     wanted = account(linux.mnt)
     linux.umount()

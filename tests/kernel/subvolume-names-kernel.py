@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Names of subvolumes beside those of files: Linux does random operations, sensible or not, and the library the same on
-a copy: each ends with the same errno, and the same tree comes of them.
+"""Names of subvolumes among those of files: Linux runs random operations, sensible or not, and the library does the
+same on a copy: each must end with the same errno, and the resulting trees must be equal.
 
-SUBVOLUME_NAMES is the program that does them by the library. Exits with 77 where it cannot run.
+SUBVOLUME_NAMES is the program that runs them by the library. Exits with 77 if it cannot run.
 """
 import collections
 import ctypes
@@ -49,7 +49,7 @@ class ByLinux:
         return os.path.join(self.mnt, name)
 
     def look(self):
-        """What there is, and its inode numbers."""
+        """Existing names, with inode numbers."""
         self.dirs, self.all = {'.': 256}, {}
         for folder, names, files in os.walk(self.mnt):
             for name in names + files:
@@ -96,10 +96,11 @@ class ByLinux:
             words = [rng.choice(list(self.dirs)), name, value.hex()]
         else:
             words = [self.old()] if kind != 'commit' else []
-        # Linux puts an ACL into a read-only subvolume.
+        # Linux sets ACLs even in read-only subvolumes.
         if kind == 'xattr' and 'acl' in words[1] and not os.access(self.path(words[0]), os.W_OK):
             return None
-        # What is said of the top, and what is in no inode, is not the same; half of an exchange with a place is done.
+        # Skip what is known to differ: operations on the top level, on placeholders without an inode, and exchanges
+        # with a placeholder.
         if '.' in words and kind not in ('snap', 'flags', 'xattr'):
             return None
         if kind in ('flags', 'xattr') and self.dirs[words[0]] == PLACE:
@@ -156,7 +157,7 @@ class ByLinux:
 
 
 def account(mnt):
-    """Names with what has them."""
+    """Names with what they refer to."""
     tree = {}
     for folder, names, files in os.walk(mnt):
         for name in ['.'] + names + files:
@@ -170,7 +171,7 @@ def account(mnt):
                     flags = struct.unpack('=I', fcntl.ioctl(fd, ops.FS_IOC_GETFLAGS, bytes(4)))[0]
             tree[os.path.relpath(path, mnt)] = (special, oct(st.st_mode), st.st_size, st.st_nlink, st.st_gid, flags,
                                                 attrs)
-    # The root tree says where each lies.
+    # The root tree says where each subvolume is.
     listed = image.run(image.BTRFS, 'subvolume', 'list', '-p', mnt).decode()
     return tree, sorted(re.findall(r'ID (\d+) .*parent (\d+) top level (\d+) path (.*)', listed))
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Does what the lines of its input say to a filesystem, by the public functions: subvol PATH, snap PATH PATH,
- * snapro PATH PATH, del PATH, ro PATH, rw PATH, default PATH, put PATH SIZE SEED, rm PATH, commit. One transaction, but
- * for what commits.
+ * Run operations on a filesystem by public functions, as standard input says: subvol PATH, snap PATH PATH, snapro PATH
+ * PATH, del PATH, ro PATH, rw PATH, default PATH, put PATH SIZE SEED, rm PATH, commit. All in one transaction, except
+ * for operations that commit.
  */
 #include <btrkit/btrkit.h>
 
@@ -31,7 +31,7 @@ static void must(int ret, const char *line, const struct btrkit_error *err)
 	exit(1);
 }
 
-/* Cuts the path into directories and the last name. */
+/* Split the path into the directory and the last component. */
 static struct spot spot_of(char *path)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a tree of files is, of any filesystem: everything that a copy of it has to have."""
+"""Describe a tree of files on any filesystem: everything that a copy must have."""
 import hashlib
 import os
 import stat
@@ -9,7 +9,7 @@ PIECE = 1 << 20
 
 
 def data_ranges(f, size):
-    """Where data is, in whole units: what is no hole for Linux."""
+    """Ranges of data in whole units, as opposed to what Linux reports as holes."""
     found, at = [], 0
     while at < size:
         try:
@@ -27,7 +27,7 @@ def data_ranges(f, size):
 
 
 def contents(path, dir_fd):
-    """The ranges of data, and the sum of what is in them, whether zeros are holes or not."""
+    """The ranges of data, and a hash of the contents, which does not depend on how zeros are stored."""
     with open(path, 'rb', buffering=0, opener=lambda name, flags: os.open(
             name, flags | os.O_NOFOLLOW | os.O_NOATIME, dir_fd=dir_fd)) as f:
         ranges = data_ranges(f, os.fstat(f.fileno()).st_size)
@@ -64,8 +64,8 @@ def describe(name, folder, st, holes, attributes):
 
 
 def tree(top, holes=True, attributes=lambda name: True, atime=True):
-    """Each path below, in bytes, with what it is; paths may be longer than Linux takes. Names of one inode know each
-    other."""
+    """Each path below, in bytes, with its description; paths may be longer than Linux accepts. Names of one inode refer
+    to each other."""
     found, names = {}, {}
     stack = [(os.open(top, os.O_RDONLY | os.O_DIRECTORY), b'')]
     while stack:
@@ -78,7 +78,7 @@ def tree(top, holes=True, attributes=lambda name: True, atime=True):
                 del found[path]['atime']
             if stat.S_ISDIR(st.st_mode):
                 stack.append((os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder), path + b'/'))
-                # The place of a subvolume that a snapshot did not take along has the time at which Linux looked.
+                # The placeholder of a nested subvolume in a snapshot has the current time.
                 if st.st_ino == 2:
                     del found[path]['mtime'], found[path]['owner']
             elif st.st_nlink > 1:
@@ -91,7 +91,7 @@ def tree(top, holes=True, attributes=lambda name: True, atime=True):
 
 
 def differences(theirs, ours, leave_out=()):
-    """Lines about what is not equal; what only one of them says of a path counts if both could."""
+    """Return lines about differences; attributes that only one side has are compared if both could have them."""
     lines = [f'only there: {path!r}' for path in sorted(theirs.keys() - ours.keys())]
     lines += [f'only here: {path!r}' for path in sorted(ours.keys() - theirs.keys())]
     for path in sorted(theirs.keys() & ours.keys()):

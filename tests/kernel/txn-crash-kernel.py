@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""States that a power failure leaves while transactions are committed, a sample of those that crash-txn looks at: Linux
-mounts each, finds in it what is in the committed state that it stands for, writes to it, and leaves a filesystem of
-which `btrfs check` finds nothing. Where the primary superblock is torn it is taken from its mirror first, since Linux
-reads no other. Of several devices as many as the profile allows are removed before, in turn, and the same is done with
-a copy of those that are left.
+"""Crash states of commits, a sample of those that crash-txn examines: Linux mounts each, finds the contents of the
+committed state that it stands for, writes to it, and leaves a filesystem in which `btrfs check` finds nothing. A torn
+primary superblock is restored from its mirror first, because Linux reads no other. With several devices, as many as the
+profile allows are removed first, in turn, and the same is done with a copy of the rest.
 
-    txn-crash-kernel.py COUNT [OPTION...]     the options are crash-txn's
+    txn-crash-kernel.py COUNT [OPTION...]     options are passed to crash-txn
 
-CRASH_TXN is the program, IMAGES the folder of images, TXN_IMAGES the names of those that it needs.
+CRASH_TXN is the program, IMAGES the directory of images, TXN_IMAGES the names of those that it needs.
 """
 import collections
 import concurrent.futures
@@ -35,7 +34,7 @@ PRIMARY, MIRROR = 0x10000, 0x4000000
 FSID, BYTENR, GENERATION = 0x20, 0x30, 0x48
 
 
-# Kinds in which what is to go is left half done.
+# Kinds in which deletions may be unfinished.
 IN_STEPS = ('large files', 'a large file', 'a subvolume deleted in steps')
 found_orphans = collections.Counter()
 
@@ -45,24 +44,24 @@ class Failure(Exception):
 
 
 class Devices(volumes.Volume):
-    """Those of one filesystem, in files, of which some may be missing."""
+    """Devices of one filesystem, in files, some of which may be missing."""
 
     def __init__(self, paths):
         self.paths, self.path, self.loops, self.loop, self.mnt = paths, paths[0], [], None, None
 
     def leave(self):
-        """Unmounts; the devices stay."""
+        """Unmount; the devices stay attached."""
         if subprocess.run(['umount', self.mnt], stderr=subprocess.DEVNULL, check=False).returncode:
             time.sleep(0.2)
             image.run('umount', self.mnt)
 
 
 def contents(mnt):
-    """A hash of names, and of kinds, sizes, xattrs and bytes: of very many files in a folder of every 20th."""
+    """Hash names, types, sizes, xattrs and contents; in very large directories only of every 20th file."""
     digest = hashlib.blake2b()
     count = 0
     for folder, folders, names in os.walk(mnt):
-        # Where a subvolume was below one that was snapshotted is a folder that is none.
+        # Skip placeholders of nested subvolumes in snapshots.
         folders[:] = sorted(name for name in folders if os.lstat(os.path.join(folder, name)).st_ino != 2)
         digest.update(repr(sorted(names)).encode())
         names = sorted(names)[::20 if len(names) > 1000 else 1]
@@ -71,7 +70,7 @@ def contents(mnt):
             said = [os.path.relpath(path, mnt), info.st_mode, info.st_size, info.st_nlink, info.st_uid, info.st_gid,
                     info.st_rdev, info.st_mtime_ns, info.st_ctime_ns, info.st_blocks]
             if stat.S_ISREG(info.st_mode):
-                # What lies behind is holes and preallocated: nothing to read.
+                # The rest is holes and preallocation.
                 with open(path, 'rb') as f:
                     said.append(hashlib.blake2b(f.read(16 << 20)).hexdigest())
             if stat.S_ISLNK(info.st_mode):
@@ -92,7 +91,7 @@ def check(device, *options):
 
 
 def read(paths):
-    """What is in a committed state."""
+    """Contents of a committed state."""
     volume = Devices(paths)
     try:
         return contents(volume.mount(readonly=True))
@@ -101,13 +100,13 @@ def read(paths):
 
 
 def orphans(volume):
-    """What nothing leads to any more, and Linux takes away when it mounts."""
-    # Values of attributes may be printed as they are.
+    """Count orphan items, which Linux removes when it mounts."""
+    # Values of xattrs may be printed as they are.
     return image.run(image.BTRFS, 'inspect-internal', 'dump-tree', *volume.paths).count(b'key (ORPHAN ORPHAN_ITEM')
 
 
 def judge(paths, expected, missing, kind):
-    """Mounted, read, written to, unmounted, checked."""
+    """Mount, read, write, unmount and check."""
     volume = Devices(paths)
     several = len(paths) + missing > 1
     in_steps = kind.startswith(IN_STEPS)
@@ -118,7 +117,7 @@ def judge(paths, expected, missing, kind):
         if found != expected:
             raise Failure('not what is in the committed state')
         if kind.startswith('full of'):
-            # Linux makes no new file where all groups are full, but what is there it has to be able to remove.
+            # If all groups are full Linux cannot create files, but it must be able to remove existing ones.
             os.unlink(os.path.join(mnt, 'fill'))
             for name in os.listdir(os.path.join(mnt, 'other')):
                 os.unlink(os.path.join(mnt, 'other', name))
@@ -129,8 +128,8 @@ def judge(paths, expected, missing, kind):
         if in_steps:
             image.wait_for_cleaner(mnt)
         volume.leave()
-        # Without `degraded` Linux does not mount if one is; that was the mount before then.
-        # Nor is there room for what it does besides where all is full.
+        # Without `degraded` Linux refuses to mount if a device is missing, so that message is expected. And if
+        # everything is full, there is no space for the UUID scan.
         said = [line for line in volume.log.complaints(*volume.loops) if not line.endswith(' is missing')
                 and not (kind.startswith('full of') and 'btrfs_uuid_scan_kthread failed -28' in line)]
         if said:
@@ -143,7 +142,7 @@ def judge(paths, expected, missing, kind):
             return count
     finally:
         volume.umount()
-    # Of raid6 btrfs check reads nothing without all devices, whoever made it.
+    # With raid6, btrfs check cannot read without all devices, on any filesystem.
     try:
         if count + 1 != contents(volume.mount('degraded', readonly=True))[1]:
             raise Failure('another number of files after it was mounted')
@@ -159,16 +158,16 @@ def field(path, offset, length):
 
 
 def is_torn(path):
-    """Whether Linux would not know the device."""
+    """Whether the primary superblock is invalid, so that Linux would not recognize the device."""
     text = subprocess.run([image.BTRFS, 'inspect-internal', 'dump-super', path], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, check=False).stdout
     return not re.search(rb'^csum\t.*\[match\]', text, re.M)
 
 
 def recover(path, several):
-    """As Linux reads only the primary superblock."""
+    """Restore the primary superblock, the only one that Linux reads."""
     if several:
-        # super-recover wants to open the filesystem with the superblocks of all other devices.
+        # super-recover would open the filesystem with the superblocks of all other devices.
         with open(path, 'r+b') as f:
             f.seek(MIRROR)
             block = bytearray(f.read(4096))
@@ -179,18 +178,18 @@ def recover(path, several):
         return
     done = subprocess.run([image.BTRFS, 'rescue', 'super-recover', '-y', path], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
-    # Of a superblock that was bad and is good now.
+    # 2: a bad superblock was found and repaired.
     if done.returncode != 2:
         raise Failure(f'super-recover: exit {done.returncode}: {done.stdout.decode(errors="replace")}')
 
 
-# Of those with one UUID Linux can have one mounted.
+# Linux can mount only one filesystem per UUID at a time.
 locks = collections.defaultdict(threading.Lock)
 State = collections.namedtuple('State', 'name devices spare torn kind commit')
 
 
 class Judges:
-    """What is in the committed states, by kind and generation, and all others beside it."""
+    """The contents of the committed states, by kind and generation; compares other states with them."""
 
     def __init__(self, folder):
         self.folder, self.expected, self.generations = folder, {}, {}
@@ -202,11 +201,11 @@ class Judges:
                 for i in range(count)]
 
     def newest(self, state, paths):
-        """What should be found on these devices."""
+        """The contents expected on these devices."""
         return self.expected[state.kind, max(field(path, GENERATION, 8)[::-1] for path in paths)]
 
     def degraded(self, state, paths):
-        """Without some of them, and those whose superblock is torn first."""
+        """Judge with some devices removed, preferably those with a torn superblock."""
         spare, number = int(state.spare), int(state.name)
         torn = [path for path in paths if is_torn(path)]
         if not spare or len(torn) > spare:
@@ -234,7 +233,7 @@ class Judges:
         return judge(paths, expected, 0, state.kind)
 
     def attempt(self, state):
-        """@return what is wrong, or None; how many files were read"""
+        """@return the complaint, or None; number of files read"""
         paths = self.paths(state)
         try:
             with locks[field(paths[-1], FSID, 16)]:
@@ -253,7 +252,7 @@ class Judges:
 
 
 def self_test(folder, committed):
-    """What judges has to find fault with another state."""
+    """The comparison must notice another state."""
     judges = Judges(folder)
     state = committed[0]
     other = state._replace(name='0000', torn='whole', spare='0')
@@ -267,7 +266,7 @@ def self_test(folder, committed):
 
 
 def spread(rows):
-    """The kinds in turn: neighbours have different UUIDs."""
+    """Interleave the kinds: neighbours have different UUIDs."""
     place = collections.Counter()
     keys = []
     for row in rows:
@@ -287,7 +286,7 @@ def run(scratch, wanted, options):
         rows = [State(*line.rstrip('\n').split('\t')) for line in f]
     committed = [row for row in rows if row.torn == 'committed']
     states = [row for row in rows if row.torn != 'committed']
-    # What a state may be: its commit, or the one before.
+    # A state may be its commit, or the one before.
     possible = {(row.kind, int(row.commit) - before) for row in states for before in (0, 1)}
     committed = [row for row in committed if (row.kind, int(row.commit)) in possible]
     self_test(folder, committed)

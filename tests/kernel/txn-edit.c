@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Edits a filesystem through transactions, at random: xattrs come and go, extents are cloned to the end of a file of
- * the same subvolume, written there, or taken out of files, in subvolumes that share blocks and data with others;
- * chunks are made and removed. After every commit all structures are held against each other. Tells of each change that
- * was committed, a line each, for a test to hold against what Linux reads afterwards:
+ * Random edits in transactions: xattrs are added and removed; extents are cloned to the end of a file in the same
+ * subvolume, written there, or removed from files, in subvolumes that share blocks and data with others; chunks are
+ * created and removed. After every commit all structures are checked against each other. Prints each committed change
+ * on a line, for comparison with what Linux reads afterwards:
  *
- *     X ROOT INODE NAME VALUE                       an xattr is there
- *     x ROOT INODE NAME                             it is not
- *     C ROOT INODE OFFSET LENGTH INODE OFFSET       the first is a clone of the second
+ *     X ROOT INODE NAME VALUE                       an xattr was set
+ *     x ROOT INODE NAME                             an xattr was removed
+ *     C ROOT INODE OFFSET LENGTH INODE OFFSET       the first range was cloned from the second
  *     W ROOT INODE OFFSET LENGTH BYTE               written
- *     P ROOT INODE OFFSET LENGTH                    a hole
- *     S COMMITS COPIES REFERENCES NETTED MADE REMOVED       statistics, and chunks that were made and removed
+ *     P ROOT INODE OFFSET LENGTH                    replaced by a hole
+ *     S COMMITS COPIES REFERENCES NETTED MADE REMOVED       statistics, and chunks created and removed
  *
  * Usage: txn-edit SEED TRANSACTIONS EDITS DEVICE...
  */
@@ -49,7 +49,7 @@ struct edit {
 	struct inode_item inodes[INODES_MAX];
 	uint64_t numbers[INODES_MAX];
 	size_t num_inodes;
-	char *said; /* lines of this transaction */
+	char *said; /* lines of the current transaction */
 	size_t said_len;
 	FILE *say;
 };
@@ -74,7 +74,7 @@ static void check(int ret, const char *what)
 	}
 }
 
-/* The file trees that somebody can reach. */
+/* List the file trees that are not deleted. */
 static size_t list_trees(struct btrkit_fs *fs, uint64_t *ids)
 {
 	struct cursor c;
@@ -111,7 +111,7 @@ static void list_inodes(struct edit *e)
 	check(ret < 0 ? ret : 0, "file tree");
 }
 
-/* The extents of an inode; inline ones too. */
+/* List the extents of an inode, including inline ones. */
 static size_t list_extents(struct edit *e, uint64_t inode, struct file_place *places)
 {
 	struct cursor *c = &e->t->c;
@@ -191,8 +191,8 @@ static void toggle_xattr(struct edit *e, size_t i)
 }
 
 /*
- * Where something can be put behind the end of a file; UINT64_MAX: nowhere. What its last sector has behind the end may
- * be anything, and must not come to light.
+ * Where to append to a file; UINT64_MAX: impossible. The rest of the last sector may contain anything, and must not
+ * become visible.
  */
 static uint64_t end_of_file(const struct edit *e, size_t i, const struct file_place *places, size_t n)
 {
@@ -204,7 +204,10 @@ static uint64_t end_of_file(const struct edit *e, size_t i, const struct file_pl
 		if (places[j].key.offset + places[j].extent.num_bytes > end)
 			end = places[j].key.offset + places[j].extent.num_bytes;
 	}
-	/* Old filesystems name every hole, and between the end of a file and what lies behind it there is none. */
+	/*
+	 * Without NO_HOLES every hole has an item, but the gap between the end of a file and preallocation after it has
+	 * none.
+	 */
 	if (!(e->fs->super.incompat & INCOMPAT_NO_HOLES) && end != e->inodes[i].size)
 		return UINT64_MAX;
 	if (!S_ISREG(e->inodes[i].mode) || e->inodes[i].size % e->fs->super.sectorsize || end > SIZE_MAX_OF_FILE)
@@ -212,7 +215,7 @@ static uint64_t end_of_file(const struct edit *e, size_t i, const struct file_pl
 	return end;
 }
 
-/* Adds an extent at the end of an inode. */
+/* Append an extent to an inode. */
 static void append_extent(struct edit *e, size_t i, struct file_place *p)
 {
 	struct disk_file_extent d = {
@@ -351,7 +354,7 @@ static void one_edit(struct edit *e)
 	}
 }
 
-/* Room for more than there is asks for a chunk; one that is empty goes again. */
+/* Reserve more space than there is, so that a chunk is created; remove an empty one. */
 static void change_chunks(struct edit *e)
 {
 	struct space *s = e->txn->space;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filesystems that Linux made, with snapshots, reflinks, compression and holes, are edited by transactions (txn-edit).
-Then `btrfs check` finds nothing, and Linux mounts them, reads what is expected in every file of every subvolume, goes
-on working, and leaves a filesystem of which `btrfs check` finds nothing either.
+"""Filesystems that Linux made, with snapshots, reflinks, compression and holes, are edited in transactions (txn-edit).
+Then `btrfs check` finds nothing, and Linux mounts them, reads the expected contents in every file of every subvolume,
+continues, and leaves a filesystem in which `btrfs check` finds nothing either.
 
-Arguments are names of scenarios; without any all are run. Exits with 77 where it cannot run.
+Arguments are names of scenarios; without any, all are run. Exits with 77 if it cannot run.
 """
 import collections
 import hashlib
@@ -23,7 +23,7 @@ EDIT = os.environ['TXN_EDIT']
 BLOCK = 4096
 ZERO = hash(bytes(BLOCK))
 
-# mkfs, mount, sizes of the devices
+# mkfs options, mount options, sizes of the devices
 SCENARIOS = {
     'default': ((), ''),
     'small-nodes': (('-n', '4096'), ''),
@@ -58,7 +58,7 @@ DEEP = {
     'raid10-six': (('-m', 'raid10', '-d', 'raid0'), '', ('300M', '400M', '300M', '512M', '350M', '400M')),
     'raid1-raid6': (('-n', '4096', '-m', 'raid1', '-d', 'raid6'), 'nodatacow', ('512M', '400M', '512M', '300M')),
 }
-# How many devices may be lost; with data of another profile than the metadata the lower number.
+# How many devices may be lost; if data and metadata profiles differ, the lower number counts.
 SPARE = {'raid1': 1, 'raid10': 1, 'raid5': 1, 'raid1c3': 2, 'raid6': 2, 'raid1c4': 3}
 count = collections.Counter()
 
@@ -99,7 +99,7 @@ class Disk(image.Image):
             one.remove()
 
     def scrub(self):
-        """Of what is mounted, every copy. With parity Linux sets each group aside, for which there may be no room."""
+        """Scrub every copy. With parity Linux sets each group read-only in turn, for which there may be no space."""
         try:
             said = image.run(image.BTRFS, 'scrub', 'start', '-B', self.mnt).decode()
         except RuntimeError as error:
@@ -111,7 +111,7 @@ class Disk(image.Image):
         count['scrubbed'] += 1
 
     def lose(self, lost, files):
-        """Linux reads everything without some of the devices, so from the copies and the parity on the others."""
+        """Linux reads everything without some of the devices, from copies and parity on the others."""
         mnt = tempfile.mkdtemp(prefix='btrkit-test-')
         try:
             with image.loops([path for k, path in enumerate(self.paths) if k not in lost], '-r') as loops:
@@ -130,7 +130,7 @@ class Disk(image.Image):
                               stderr=subprocess.PIPE, check=False)
 
     def check(self, *options):
-        """btrfs check looks for other devices among the devices of the machine."""
+        """btrfs check looks for the other devices among the block devices of the machine."""
         with image.loops(self.paths) as loops:
             done = subprocess.run([image.BTRFS, 'check', *options, loops[0]], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, check=False)
@@ -139,7 +139,7 @@ class Disk(image.Image):
 
 
 class File:
-    """What a file is expected to be: a hash of every block, and xattrs."""
+    """The expected contents of a file: a hash of every block, and xattrs."""
 
     def __init__(self, path):
         stat = os.lstat(path)
@@ -154,7 +154,7 @@ class File:
 
     @staticmethod
     def hash(block):
-        """Python's own: 64 bits with a key of this process, in a fraction of the time of others."""
+        """Python's own hash: 64 bits, keyed per process, and much faster than others."""
         return hash(block.ljust(BLOCK, b'\0'))
 
     def put(self, offset, blocks, grow):
@@ -177,10 +177,10 @@ class File:
 
 
 def read_all(mnt):
-    """(root, inode) -> File, of everything below."""
+    """Map (root, inode) to File, for everything below."""
     found = {}
     for folder, folders, names in os.walk(mnt):
-        # Where a subvolume was below one that was snapshotted is a folder that is none.
+        # Skip placeholders of nested subvolumes in snapshots.
         folders[:] = [name for name in folders if os.lstat(os.path.join(folder, name)).st_ino != 2]
         root = ops.root_id(folder)
         for path in [folder, *(os.path.join(folder, name) for name in names)]:
@@ -191,7 +191,7 @@ def read_all(mnt):
 
 
 def expect(files, lines):
-    """Does to the model what txn-edit says that it did."""
+    """Apply the changes that txn-edit reports to the model."""
     for line in lines:
         kind, root, inode, *rest = line.split(' ')
         if kind == 'S':
@@ -199,7 +199,7 @@ def expect(files, lines):
             count.update(dict(zip(names, map(int, (root, inode, *rest)))))
             continue
         file = files.get((int(root), int(inode)))
-        # A file that is deleted but was open when Linux stopped has no name.
+        # A file that was open but unlinked when Linux stopped has no name.
         if not file:
             count['nameless'] += 1
             continue
@@ -270,7 +270,7 @@ def run(name, scratch, seed, rounds):
         work.run(150)
         seed += 1
     img.umount()
-    # With parity it reads what the parity tells, too, and that does not fit to data that Linux alone has written.
+    # With parity it also reads data rebuilt from parity, and reports mismatches even for data written by Linux alone.
     img.check(*([] if {'raid5', 'raid6'} & set(profiles) else ['--check-data-csum']))
     img.remove()
     count['scenarios'] += 1
@@ -278,7 +278,7 @@ def run(name, scratch, seed, rounds):
 
 
 def simple_quotas(scratch):
-    """No file can be changed, since that is not accounted; chunks can come and go."""
+    """Files cannot be changed with simple quotas, because that is not accounted; chunks can be created and removed."""
     img = Disk(os.path.join(scratch, 'simple-quota.img'))
     img.mkfs('-n', '4096')
     mnt = img.mount()
@@ -305,7 +305,7 @@ def simple_quotas(scratch):
 
 
 def refused(img, word, edits=1):
-    """The refusal names what stands against it, and nothing is written."""
+    """The error names the reason, and nothing is written."""
     with open(img.path, 'rb') as f:
         before = hashlib.file_digest(f, 'blake2b').digest()
     done = img.edit(1, 1, edits)
@@ -316,7 +316,7 @@ def refused(img, word, edits=1):
 
 
 def refusals(scratch):
-    """What Linux leaves behind that stands against writing."""
+    """States left by Linux in which writing is refused."""
     img = Disk(os.path.join(scratch, 'refused.img'))
     img.mkfs()
     mnt = img.mount()

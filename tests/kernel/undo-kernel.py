@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filesystems that Linux made, overwritten by `btrkit mkfs --undo` and brought back by `btrkit undo`: the same bytes,
-which btrfs check accepts and Linux mounts. What Linux does to the device in between is seen, and so is an unfinished
-undo by Linux."""
+"""Filesystems that Linux made are overwritten by `btrkit mkfs --undo` and restored by `btrkit undo`: the bytes are
+identical, btrfs check accepts them and Linux mounts them. Changes by Linux in between are detected, and Linux
+recognizes an unfinished undo."""
 import contextlib
 import ctypes
 import os
@@ -44,7 +44,7 @@ def mounted(device, folder, options='rw'):
 
 
 def listing(folder):
-    """Each file's contents."""
+    """Contents of each file."""
     return {os.path.relpath(os.path.join(top, name), folder): digest(os.path.join(top, name))
             for top, _, names in os.walk(folder) for name in names}
 
@@ -60,7 +60,7 @@ def fill(folder):
 
 
 def there_and_back(target, path, file):
-    """@path: the file behind the device."""
+    """@path: the file behind the device"""
     before = digest(path)
     run(BTRKIT, 'mkfs', '-q', '-f', '--undo', file, target)
     check(digest(path) != before, 'mkfs changed nothing')
@@ -87,7 +87,7 @@ def comes_back(scratch, options):
 
 
 def used_since(scratch, folder):
-    """A mount that writes is seen, one that only reads leaves no trace; a device that is in use is let alone."""
+    """A writing mount is detected, a read-only one leaves no trace; a device in use is refused."""
     made, file = Image(f'{scratch}/image', '300M'), f'{scratch}/file'
     made.mkfs()
     with loops([made.path]) as (device,):
@@ -105,7 +105,7 @@ def used_since(scratch, folder):
         os.unlink(file)
         run(BTRKIT, 'mkfs', '-q', '-f', '--undo', file, device)
         with mounted(device, folder):
-            # By itself Linux may find nothing to commit.
+            # Otherwise Linux might find nothing to commit.
             os.mkdir(f'{folder}/used')
         used = digest(made.path)
         refused('the device has changed since', 'undo', file, device)
@@ -115,7 +115,7 @@ def used_since(scratch, folder):
 
 
 def discarded(scratch, folder):
-    """What was freed is discarded by Linux, which writes no superblock for that: undo would bring back holes."""
+    """Linux discards freed space without writing a superblock: undo would restore holes, so this must be detected."""
     for options, name in (((), 'file'), (('-m', 'single'), 'small'), (('-M',), 'file')):
         made, file = Image(f'{scratch}/image', '300M'), f'{scratch}/undo'
         made.mkfs(*options)
@@ -126,7 +126,7 @@ def discarded(scratch, folder):
         for trim in (False, True):
             run(BTRKIT, 'edit', '--undo', file, made.path, 'rm', f'/{name}')
             with loops([made.path]) as (device,):
-                # One that is written to may lose empty block groups at once.
+                # A read-write mount may remove empty block groups immediately.
                 with mounted(device, folder, 'ro'):
                     if trim:
                         run('fstrim', folder)
@@ -140,7 +140,7 @@ def discarded(scratch, folder):
 
 
 def mark(path, file):
-    """As undo does first of all."""
+    """The mark that undo writes first."""
     with open(file, 'rb') as f:
         ident = f.read(32)[16:]
     with open(path, 'r+b') as f:
@@ -154,7 +154,7 @@ def mark(path, file):
 
 
 def unfinished(scratch, folder):
-    """Nobody takes it for a filesystem."""
+    """No program recognizes it as a filesystem."""
     made, file = Image(f'{scratch}/image', '300M'), f'{scratch}/file'
     made.mkfs()
     before = digest(made.path)

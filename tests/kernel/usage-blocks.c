@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * usage-blocks DEV: each tree block of a filesystem, and the owners that reach it: a line each of address, level, and
- * the owners with commas between them, as btrkit du names them.
+ * usage-blocks DEV: print each tree block of a filesystem with its owners: address, level, and the owners separated by
+ * commas, named as by btrkit du.
  */
 #include <btrkit/btrkit.h>
 

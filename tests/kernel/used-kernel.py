@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What btrkit_used_ranges() tells is all that Linux needs: copied to devices of zeros, and to devices of garbage, by
-the example copy-used, filesystems of every profile are whole: Linux mounts them, reads all files, finds nothing when it
-scrubs every copy and all parity, and btrfs check finds nothing either.
+"""The ranges of btrkit_used_ranges() are all that Linux needs, on filesystems of every profile.
 
-COPY_USED is the example. Exits with 77 where it cannot run."""
+The example copy-used copies them to devices of zeros and to devices of garbage: Linux mounts the result, reads all
+files, scrubs every copy and all parity without errors, and btrfs check finds nothing.
+
+COPY_USED is the example. Exits with 77 if it cannot run."""
 import os
 import re
 import sys
@@ -15,7 +16,7 @@ import several
 COPY_USED = os.environ.get('COPY_USED', 'copy-used')
 M = 1 << 20
 
-# Devices, options of mkfs.btrfs, of the mount.
+# Devices, mkfs.btrfs options, mount options.
 ROWS = [
     (1, ('-d', 'single', '-m', 'single'), ''),
     (1, ('-d', 'dup', '-m', 'dup'), 'compress=zstd'),
@@ -33,7 +34,7 @@ def deep_rows():
 
 
 class Copy(several.Fresh):
-    """Devices that are written over."""
+    """The devices to copy to."""
 
     def __init__(self, folder, of, garbage):
         os.mkdir(folder)

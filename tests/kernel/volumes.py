@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A filesystem on several devices in image files, mounted through loop devices; what its chunks and extents are."""
+"""A filesystem on several devices in image files, mounted through loop devices; its chunks and extents."""
 import os
 import re
 import tempfile
@@ -12,7 +12,7 @@ PARITY = {'RAID5': 1, 'RAID6': 2}
 
 
 class Volume(image.Image):
-    """Device number i + 1 is paths[i]. Without a size the files are there already."""
+    """Device number i + 1 is paths[i]. Without a size the files exist already."""
 
     def __init__(self, folder, devices, size='300M'):
         self.paths = [f'{folder}/dev{i + 1}.img' for i in range(devices)]
@@ -54,7 +54,7 @@ class Volume(image.Image):
         return image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', str(tree), *self.paths).decode()
 
     def chunks(self):
-        """(logical, length, type, [(devid, physical)]) of each, as btrfs prints them."""
+        """(logical, length, type, [(devid, physical)]) of each chunk, as btrfs prints it."""
         found = []
         for line in self.dump('chunk').splitlines():
             if m := re.search(r'key \(FIRST_CHUNK_TREE CHUNK_ITEM (\d+)\)', line):
@@ -67,7 +67,7 @@ class Volume(image.Image):
         return found
 
     def extents(self):
-        """(logical, length) of what is in use."""
+        """(logical, length) of allocated ranges."""
         nodesize = int(re.search(rb'nodesize\s+(\d+)', image.run(image.BTRFS, 'inspect-internal', 'dump-super',
                                                                 self.path))[1])
         return [(int(a), int(n) if what == 'EXTENT' else nodesize)
@@ -87,7 +87,7 @@ def groups(kind, stripes):
 
 
 def rows(volume, extents=None):
-    """What is in use, row by row: [stripe places], spare of each group."""
+    """Generate the rows in use: [strip positions], number of strips that each group may lose."""
     extents = extents or volume.extents()
     for logical, length, kind, stripes in volume.chunks():
         parts, spare = groups(kind, stripes)
@@ -103,7 +103,7 @@ def rows(volume, extents=None):
 
 
 class Damage:
-    """Bytes that are overwritten, and put back at the end of a `with`."""
+    """Context manager: overwritten bytes, which are restored at the end."""
 
     def __init__(self, volume, rng):
         self.files, self.rng, self.old = [open(p, 'r+b', buffering=0) for p in volume.paths], rng, []
@@ -117,7 +117,7 @@ class Damage:
         os.pwrite(f.fileno(), self.rng.randbytes(length), at)
 
     def places(self):
-        """(devid, number of the sector of 4 KiB) of all that was overwritten."""
+        """(devid, number of the 4 KiB sector) of everything overwritten."""
         numbers = {f: i + 1 for i, f in enumerate(self.files)}
         return {(numbers[f], sector) for f, at, data in self.old
                 for sector in range(at >> 12, (at + len(data) - 1 >> 12) + 1)}

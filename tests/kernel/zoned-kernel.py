@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A zoned device, simulated: a loop device over the committed zoned image, with its superblocks moved into the log, and
-a library that answers the ioctls (SHIM). What dump-super and dump-tree say is what btrfs-progs says under the same
-library, where they know zones. Nothing is mounted. Exits with 77 where it cannot run.
+"""A simulated zoned device: a loop device over the committed zoned image, with its superblocks moved to the log zones,
+and a library that answers the ioctls (SHIM). dump-super and dump-tree must agree with btrfs-progs under the same
+library, if it supports zones. Nothing is mounted. Exits with 77 if it cannot run.
 """
 import hashlib
 import os
@@ -52,8 +52,8 @@ def older(block, generation):
 
 
 def lay(device, supers):
-    """Puts superblocks where they belong; what was there of another state is gone. The kernel caches what is read from
-    the device, so they do not go to the file below."""
+    """Place the superblocks, and remove those of another state. Write to the device, because the kernel caches what is
+    read from it, so writes to the backing file might not be seen."""
     with open(device, 'r+b') as f:
         for _, _, newest, others in STATES.values():
             for at in (newest, *others):
@@ -84,7 +84,7 @@ def without_banner(dump):
 
 
 def compare(name, zones, device, generation, peer):
-    """How many texts were compared."""
+    """Return the number of compared texts."""
     found = output(zones, BTRKIT, 'dump-super', '-fa', device)
     assert found.count(b'\nbytenr\t\t\t65536\n') == 1 and b'\ngeneration\t\t%d\n' % generation in found, (name, found)
     dump = without_banner(output(zones, BTRKIT, 'dump-tree', device))

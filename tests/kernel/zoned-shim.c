@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Preloaded into a program, says of block devices that they are zoned: no zoned device is at hand, and no kernel that
- * makes one. ZONE_SIZE is in bytes; ZONES has for each of the first zones its type, condition, and how many bytes of it
- * are written, as `2.2.8192`, with commas between. Zones behind are full.
+ * LD_PRELOAD library: reports block devices as zoned, because neither a zoned device nor a kernel that emulates one is
+ * available. ZONE_SIZE is in bytes; ZONES has type, condition and written bytes of the first zones, as `2.2.8192`,
+ * separated by commas. Further zones are full.
  */
 #include <inttypes.h>
 #include <stdarg.h>
