@@ -21,10 +21,9 @@ static bool is(const struct dir_entry *e, const char *name)
 static void judge_property(struct span_reader *r, const struct item *item, const struct dir_entry *e)
 {
 	if (!is(e, ATTRIBUTE_COMPRESSION))
-		span_say(r, CHECK_INODE_PROPERTY, item, "name", "a property that there is not, with a name of bytes: ",
-			 e->name_len);
+		span_say(r, CHECK_INODE_PROPERTY, item, "name", "unknown property, name length ", e->name_len);
 	else if (!attribute_compression_valid(e->data, e->data_len))
-		span_say(r, CHECK_INODE_PROPERTY, item, "data", "a property that is no compression, of bytes: ",
+		span_say(r, CHECK_INODE_PROPERTY, item, "data", "invalid compression property, value length ",
 			 e->data_len);
 }
 
@@ -50,7 +49,7 @@ void span_attribute(struct span_reader *r, const struct item *item, const struct
 		r->inode->seen |= SEEN_DEFAULT_ACL;
 		judge_acl(r, item, e);
 	} else if (is(e, ATTRIBUTE_CAPABILITY) && !attribute_capability(e->data, e->data_len, &flags)) {
-		span_say(r, CHECK_INODE_ATTRIBUTE, item, "data",
-			 "what a file is capable of, in a form that there is not, of bytes: ", e->data_len);
+		span_say(r, CHECK_INODE_ATTRIBUTE, item, "data", "invalid file capabilities, value length ",
+			 e->data_len);
 	}
 }

@@ -82,7 +82,8 @@ static const char *judge_shape(struct check *c, const struct disk_root_backup *d
 
 static void blame(struct check *c, unsigned slot, const char *field, const char *message)
 {
-	check_say(c, CHECK_SUPER_BACKUP, &(struct check_place){ .field = field }, "backup roots %u %s", slot, message);
+	check_say(c, CHECK_SUPER_BACKUP, &(struct check_place){ .field = field }, "backup root slot %u %s", slot,
+		  message);
 }
 
 void supers_judge_backups(struct check *c)
@@ -97,7 +98,7 @@ void supers_judge_backups(struct check *c)
 		const char *field = judge_shape(c, d);
 
 		if (field)
-			blame(c, i, field, "name a block that cannot be one");
+			blame(c, i, field, "has an impossible address, level or generation");
 		right |= !field && le64_get(d->tree_root_gen) > s->generation;
 		if (field || le64_get(d->tree_root_gen) != s->generation)
 			continue;
@@ -110,5 +111,5 @@ void supers_judge_backups(struct check *c)
 	}
 	/* After a crash, a slot may claim this generation for a commit that failed; the right slot follows it. */
 	if (wrong && !right)
-		blame(c, slot, wrong, "are of the superblock's generation and name another block than the tree has");
+		blame(c, slot, wrong, "has the superblock's generation, but not the current root of the tree");
 }

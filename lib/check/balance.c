@@ -35,7 +35,7 @@ static void judge_target(struct check *c, const struct item *item, const struct 
 			 const char *field)
 {
 	if (le64_get(args->flags) & ARGS_CONVERT && !can_be(le64_get(args->target), volume_num_devices(c->fs->volume)))
-		blame(c, item, field, "interrupted balance to a profile that cannot be");
+		blame(c, item, field, "interrupted balance converts to an impossible profile");
 }
 
 static void judge(struct check *c, const struct item *item)
@@ -50,7 +50,8 @@ static void judge(struct check *c, const struct item *item)
 	judge_target(c, item, &b->sys, "sys.target");
 	if (c->items.incompat & INCOMPAT_MIXED_GROUPS && le64_get(b->flags) & mixed &&
 	    ((le64_get(b->flags) & mixed) != mixed || memcmp(&b->data, &b->meta, sizeof(b->data))))
-		blame(c, item, "flags", "interrupted balance of data alone, where data and metadata are mixed");
+		blame(c, item, "flags",
+		      "interrupted balance treats data and metadata differently, but block groups are mixed");
 }
 
 int check_balance(struct check *c)

@@ -88,7 +88,8 @@ static void tell(struct circles *s, uint64_t dir)
 			lowest = i;
 	at.key = &KEY(lowest, KEY_INODE_REF, parent_of(s, lowest));
 	s->told++;
-	check_say(s->c, CHECK_DIR_CIRCLE, &at, "directories that lie in each other, and not in the tree: %" PRIu64, n);
+	check_say(s->c, CHECK_DIR_CIRCLE, &at, "%" PRIu64 " directories contain each other, and no path leads to them",
+		  n);
 }
 
 /* Follows the parents of a directory, up to the top or to a directory that was visited before. */

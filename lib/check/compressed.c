@@ -14,7 +14,7 @@
 static void blame(struct check *c, const struct check_place *at, const struct file_extent *fe,
 		  const struct btrkit_error *why)
 {
-	check_say(c, CHECK_DATA_COMPRESSED, at, "data that is compressed by kind %u cannot be decompressed: %s",
+	check_say(c, CHECK_DATA_COMPRESSED, at, "data with compression type %u cannot be decompressed: %s",
 		  fe->compression, why->message);
 }
 

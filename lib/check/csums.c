@@ -29,15 +29,15 @@ static void take_item(void *ctx, const struct item *item)
 		return;
 	}
 	if (end == start) {
-		blame(c, CHECK_CSUM_EMPTY, &item->key, "checksum item without a checksum");
+		blame(c, CHECK_CSUM_EMPTY, &item->key, "checksum item is empty");
 		return;
 	}
 	if (end < start) {
-		blame(c, CHECK_CSUM_EXTENT, &item->key, "checksums of data behind all addresses");
+		blame(c, CHECK_CSUM_EXTENT, &item->key, "checksum item exceeds the address space");
 		return;
 	}
 	if (start < l->end) {
-		blame(c, CHECK_CSUM_OVERLAP, &item->key, "checksums of data that the item before has checksums of");
+		blame(c, CHECK_CSUM_OVERLAP, &item->key, "checksum item overlaps the previous one");
 		start = l->end;
 	}
 	/* An item within the previous one does not extend the range. */
@@ -113,7 +113,7 @@ static void judge_range(struct check *c, const struct range *range, size_t *hint
 			continue;
 		}
 		check_say(c, CHECK_CSUM_EXTENT, &(struct check_place){ OID_CSUM_TREE, pos, NULL, NULL },
-			  "%" PRIu64 " bytes have checksums and are in no data extent", end - pos);
+			  "%" PRIu64 " bytes have checksums, but are not in a data extent", end - pos);
 		pos = end;
 	}
 }
@@ -127,7 +127,7 @@ static void judge_kept(struct check *c)
 		if (e->place & CHECK_EXTENT_KEPT_CSUM && !(e->place & (CHECK_EXTENT_KINDS | CHECK_EXTENT_DOUBT)))
 			check_say(c, CHECK_FILE_CSUM_KEPT,
 				  &(struct check_place){ OID_CSUM_TREE, check_extent_start(e), NULL, NULL },
-				  "space that several file extents keep for data has checksums");
+				  "preallocated extent has checksums");
 	}
 }
 

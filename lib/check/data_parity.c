@@ -110,7 +110,7 @@ static bool read_stripes(struct rows *r)
 		if (btrkit_io_read(io, at, r->stripes[i], r->n * CHUNK_STRIPE_LEN, NULL)) {
 			check_say(p->d->c, CHECK_DATA_PARITY,
 				  &(struct check_place){ .logical = r->start, .devid = s->devid, .physical = at },
-				  "a row of strips cannot be read");
+				  "cannot read strips to verify their parity");
 			return false;
 		}
 	}
@@ -153,7 +153,7 @@ static void compare(const struct rows *r, unsigned row, unsigned which)
 			  &(struct check_place){ .logical = start + at,
 						 .devid = s->devid,
 						 .physical = s->physical + (r->first + row) * CHUNK_STRIPE_LEN + at },
-			  "%s is not what it should be by the data of its row%s", which ? "Q" : "P",
+			  "%s parity does not match the data of its full stripe%s", which ? "Q" : "P",
 			  r->bare[row] & 1u << i ? ", some of which has no checksums" : "");
 	}
 }

@@ -120,12 +120,12 @@ static void tell_sector(struct sectors *s, size_t i)
 		at.devid = copy.devid;
 		at.physical = copy.physical;
 		check_say(c, can ? CHECK_DATA_COPY : CHECK_DATA_CSUM, &at,
-			  can ? "a copy of data does not have its checksum, and is known from others" :
-				"data does not have its checksum");
+			  can ? "data checksum mismatch or read error in one copy, but the data is recoverable" :
+				"data checksum mismatch or read error, and the data is not recoverable");
 	}
 	/* All copies are on missing devices. */
 	if (!can && !s->bad[i])
-		check_say(c, CHECK_DATA_CSUM, &at, "no copy of data can be read");
+		check_say(c, CHECK_DATA_CSUM, &at, "no copy of the data can be read");
 }
 
 static void judge(struct sectors *s)

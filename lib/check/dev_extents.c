@@ -43,9 +43,11 @@ static void judge_pair(const struct volume_check *v, const struct dev_extent *st
 	const uint64_t chunks[] = { e->chunk_offset, stripe->chunk_offset }, lengths[] = { e->length, stripe->length };
 
 	if (chunks[0] != chunks[1])
-		blame(v, CHECK_DEVEXT_DIFFERS, e, chunks, "device extent of one chunk where another has a copy");
+		blame(v, CHECK_DEVEXT_DIFFERS, e, chunks,
+		      "device extent refers to a different chunk than the one with a stripe there");
 	if (lengths[0] != lengths[1])
-		blame(v, CHECK_DEVEXT_DIFFERS, e, lengths, "device extent of another length than its chunk has there");
+		blame(v, CHECK_DEVEXT_DIFFERS, e, lengths,
+		      "device extent has a different length than the stripe of its chunk");
 }
 
 /* Reports a stripe without a device extent, at the item of its chunk. */
@@ -57,14 +59,14 @@ static void tell_lonely_stripe(const struct volume_check *v, const struct dev_ex
 		check_say(v->c, CHECK_CHUNK_EXTENT,
 			  &(struct check_place){ OID_CHUNK_TREE, 0, &key, "stripe.offset", stripe->devid,
 						 stripe->physical },
-			  "chunk has a copy where there is no device extent");
+			  "stripe of a chunk has no device extent");
 }
 
 /* If the device does not exist, that is reported instead. */
 static void tell_lonely_extent(const struct volume_check *v, const struct dev_extent *e)
 {
 	if (!v->c->chunks_lost && (v->devices_lost || volume_find_device(v, e->devid)))
-		blame(v, CHECK_DEVEXT_CHUNK, e, NULL, "device extent of no chunk");
+		blame(v, CHECK_DEVEXT_CHUNK, e, NULL, "device extent does not belong to a chunk");
 }
 
 static void compare(const struct volume_check *v)
@@ -97,7 +99,7 @@ static void judge_overlaps(const struct volume_check *v)
 	for (size_t i = 1; i < v->extents.n; i++)
 		if (extents[i - 1].devid == extents[i].devid &&
 		    extents[i].physical - extents[i - 1].physical < extents[i - 1].length)
-			blame(v, CHECK_DEVEXT_OVERLAP, &extents[i], NULL, "device extent begins inside the one before");
+			blame(v, CHECK_DEVEXT_OVERLAP, &extents[i], NULL, "device extent overlaps the previous one");
 }
 
 int volume_dev_extents(struct volume_check *v)

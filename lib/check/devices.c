@@ -68,11 +68,12 @@ static void judge_extents(const struct volume_check *v, const struct dev_item *d
 			check_say(v->c, CHECK_DEVEXT_END,
 				  &(struct check_place){ OID_DEV_TREE, 0, &KEY(e->devid, KEY_DEV_EXTENT, e->physical),
 							 NULL, e->devid, e->physical },
-				  "device extent ends behind its device of %" PRIu64 " bytes", device->total_bytes);
+				  "device extent ends past the end of its device of %" PRIu64 " bytes",
+				  device->total_bytes);
 	}
 	if (!v->extents_lost && values[0] != values[1] && !of_chunks)
 		blame(v, CHECK_DEVICE_USED, device->devid, "bytes_used", values,
-		      "device says another number of bytes to be used than its extents have");
+		      "used bytes of the device are not the sum of its device extents");
 }
 
 /* Reports device extents and stripes on devices that the filesystem does not have. */
@@ -91,7 +92,7 @@ static void judge_owners(const struct volume_check *v)
 			check_say(v->c, CHECK_DEVEXT_DEVICE,
 				  &(struct check_place){ OID_DEV_TREE, 0, &KEY(e->devid, KEY_DEV_EXTENT, e->physical),
 							 "key.objectid", e->devid, e->physical },
-				  "device extent on a device that there is not");
+				  "device extent is on a device that does not exist");
 	}
 	for (size_t i = 0; i < v->stripes.n; i++) {
 		const struct known_stripe *s = &stripes[i];
@@ -101,9 +102,9 @@ static void judge_owners(const struct volume_check *v)
 		if (!device || device->devid != s->is.devid)
 			device = volume_find_device(v, s->is.devid);
 		if (!device)
-			check_say(v->c, CHECK_CHUNK_DEVICE, &at, "chunk has a copy on a device that there is not");
+			check_say(v->c, CHECK_CHUNK_DEVICE, &at, "chunk has a stripe on a device that does not exist");
 		else if (memcmp(device->uuid, s->dev_uuid, UUID_SIZE))
-			check_say(v->c, CHECK_CHUNK_DEVICE, &at, "chunk has a copy on a device of another UUID");
+			check_say(v->c, CHECK_CHUNK_DEVICE, &at, "chunk has a stripe with the wrong device UUID");
 	}
 }
 
@@ -118,7 +119,7 @@ static void judge_copy(const struct volume_check *v, const struct dev_item *devi
 
 	if (memcmp(super->dev_uuid, device->uuid, UUID_SIZE) || memcmp(super->metadata_uuid, device->fsid, UUID_SIZE))
 		blame(v, CHECK_DEVICE_IDENTITY, device->devid, "uuid", NULL,
-		      "the device's superblock has another UUID of it, or of the filesystem");
+		      "device UUID or filesystem UUID in the device's superblock differs from the device item");
 	/* Seed devices are never written, and devices that were missing have old superblocks. */
 	if (seed || super->generation != v->c->fs->super.generation)
 		return;
@@ -137,7 +138,8 @@ static void judge_copy(const struct volume_check *v, const struct dev_item *devi
 	else if (copy.type != device->type)
 		field = "type";
 	if (field)
-		blame(v, CHECK_DEVICE_COPY, device->devid, field, NULL, "the device's superblock says something else");
+		blame(v, CHECK_DEVICE_COPY, device->devid, field, NULL,
+		      "device's superblock does not match the device item");
 }
 
 /* Reads the superblock that was used to open the device: the primary, or the newest mirror. */
@@ -177,7 +179,7 @@ static void judge_device(const struct volume_check *v, const struct dev_item *de
 	values[1] = io->size;
 	if (values[0] > values[1])
 		blame(v, CHECK_DEVICE_SIZE, device->devid, "total_bytes", values,
-		      "device is said to be larger than it is");
+		      "device is smaller than its device item says");
 	if (device->devid == v->c->fs->super.devid)
 		judge_copy(v, device, &v->c->fs->super);
 	else if (read_super(io, &super))
@@ -199,15 +201,16 @@ static void judge_counts(const struct volume_check *v)
 		own += seed ? 0 : devices[i].total_bytes;
 	}
 	if (counts[0] != counts[1])
-		check_say(v->c, CHECK_DEVICE_COUNT, &at, "the superblock counts other devices than there are");
+		check_say(v->c, CHECK_DEVICE_COUNT, &at, "wrong number of devices in the superblock");
 	at = (struct check_place){ .field = "total_bytes", .values = totals };
 	if (totals[0] < own)
-		check_say(v->c, CHECK_DEVICE_TOTAL, &at, "the superblock says fewer bytes than the devices have");
+		check_say(v->c, CHECK_DEVICE_TOTAL, &at,
+			  "total bytes in the superblock are fewer than the devices have");
 	else if (totals[0] != totals[1])
-		check_say(v->c, CHECK_DEVICE_SUM, &at, "the superblock says other bytes than the devices have");
+		check_say(v->c, CHECK_DEVICE_SUM, &at, "total bytes in the superblock are not the sum of the devices");
 	if (!volume_find_device(v, super->devid))
 		check_say(v->c, CHECK_DEVICE_IDENTITY, &(struct check_place){ .field = "dev_item.devid" },
-			  "the device of the superblock, %" PRIu64 ", has no item", super->devid);
+			  "device %" PRIu64 " of the superblock has no device item", super->devid);
 }
 
 void volume_devices(const struct volume_check *v)

@@ -35,11 +35,11 @@ static void judge_inline(const struct judged *j)
 	const uint64_t most = inline_most(j->c);
 
 	if (!fe->ram_bytes)
-		say(j, "ram_bytes", "inline extent of bytes: ", 0);
+		say(j, "ram_bytes", "inline extent has length ", 0);
 	if (fe->inline_len > most)
-		say(j, "item_size", "inline extent that takes more bytes than are allowed: ", fe->inline_len);
+		say(j, "item_size", "inline extent is too large, stored length ", fe->inline_len);
 	else if (fe->ram_bytes > (fe->compression ? j->c->items.sectorsize : most))
-		say(j, "ram_bytes", "inline extent of more bytes than are allowed: ", fe->ram_bytes);
+		say(j, "ram_bytes", "inline extent is too large, length ", fe->ram_bytes);
 }
 
 static void judge_regular(const struct judged *j)
@@ -48,16 +48,16 @@ static void judge_regular(const struct judged *j)
 	const bool coded = fe->compression || fe->other_encoding;
 
 	if (!fe->num_bytes)
-		say(j, "num_bytes", "file extent of bytes: ", 0);
+		say(j, "num_bytes", "file extent has length ", 0);
 	if (fe->num_bytes > fe->ram_bytes || fe->offset > fe->ram_bytes - fe->num_bytes)
-		say(j, "ram_bytes", "file extent that goes on behind its end, ", fe->ram_bytes);
+		say(j, "ram_bytes", "file extent extends past its uncompressed length of ", fe->ram_bytes);
 	else if (fe->disk_bytenr && !coded &&
 		 (fe->num_bytes > fe->disk_num_bytes || fe->offset > fe->disk_num_bytes - fe->num_bytes))
-		say(j, "disk_num_bytes", "file extent that goes on behind its data, of bytes: ", fe->disk_num_bytes);
+		say(j, "disk_num_bytes", "file extent extends past its data extent of length ", fe->disk_num_bytes);
 	if (fe->compression && (fe->ram_bytes > EXTENT_COMPRESSED_MAX || fe->disk_num_bytes > EXTENT_COMPRESSED_MAX))
-		say(j, "ram_bytes", "compressed extent larger than any, of bytes: ", fe->ram_bytes);
+		say(j, "ram_bytes", "compressed extent is too large, uncompressed length ", fe->ram_bytes);
 	if (fe->type == FILE_EXTENT_PREALLOC && coded)
-		say(j, "compression", "space is kept for compressed data, of kind ", fe->compression);
+		say(j, "compression", "preallocated extent has compression type ", fe->compression);
 }
 
 void check_extent_fields(struct check *c, const struct node *leaf, const struct item *item,
@@ -68,12 +68,12 @@ void check_extent_fields(struct check *c, const struct node *leaf, const struct 
 
 	/* Logs belong to the next transaction. */
 	if (fe->generation > c->items.generation + in_log)
-		say(&j, "generation", "file extent of generation ", fe->generation);
+		say(&j, "generation", "file extent is newer than the filesystem, generation ", fe->generation);
 	if (fe->type == FILE_EXTENT_INLINE)
 		judge_inline(&j);
 	else
 		judge_regular(&j);
 	/* In file trees, the check of nbytes detects such holes. */
 	if (in_log && fe->type != FILE_EXTENT_INLINE && !fe->disk_bytenr && fe->disk_num_bytes)
-		say(&j, "disk_bytenr", "hole with data of bytes: ", fe->disk_num_bytes);
+		say(&j, "disk_bytenr", "hole has a data extent length of ", fe->disk_num_bytes);
 }

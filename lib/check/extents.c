@@ -79,7 +79,7 @@ static int end_extent(struct load *l)
 		return 0;
 	l->have = false;
 	if (!l->doubt && !l->c->extents_lost && (!l->item.refs || l->item.refs != l->counted)) {
-		err_corrupt(&what, "refs", "extent says %" PRIu64 " references, there are %" PRIu64, l->item.refs,
+		err_corrupt(&what, "refs", "extent has reference count %" PRIu64 ", should be %" PRIu64, l->item.refs,
 			    l->counted);
 		err_at_tree(&what, OID_EXTENT_TREE);
 		err_at_key(&what, &l->key);
@@ -96,18 +96,18 @@ static void judge_place(struct load *l)
 	const struct check_group *g = check_group_of(l->c, e->bytenr, &l->group_hint);
 
 	if (!g) {
-		blame(l, CHECK_EXTENT_PLACE, "key.objectid", "extent lies outside of any block group");
+		blame(l, CHECK_EXTENT_PLACE, "key.objectid", "extent is outside any block group");
 		return;
 	}
 	if (!e->num_bytes || e->num_bytes > g->start + g->length - e->bytenr) {
-		blame(l, CHECK_EXTENT_PLACE, "key.offset", "extent does not end in its block group");
+		blame(l, CHECK_EXTENT_PLACE, "key.offset", "extent is empty, or crosses the end of its block group");
 		l->item.num_bytes = l->c->items.sectorsize;
 		l->doubt = true;
 	} else if (!(g->flags & wanted)) {
-		blame(l, CHECK_EXTENT_PLACE, "flags", "extent of another kind than its block group");
+		blame(l, CHECK_EXTENT_PLACE, "flags", "extent type does not match its block group");
 	}
 	if (e->flags & ~(uint64_t)(EXTENT_FLAG_DATA | EXTENT_FLAG_TREE_BLOCK | EXTENT_FLAG_FULL_BACKREF))
-		blame(l, CHECK_EXTENT_FLAGS, "flags", "extent has flags that nobody knows");
+		blame(l, CHECK_EXTENT_FLAGS, "flags", "extent has unknown flags");
 	((struct check_group *)l->c->groups.at)[l->group_hint].used += l->item.num_bytes;
 }
 
@@ -126,7 +126,7 @@ static void add_hash(struct load *l, struct check_list *list, uint64_t hash)
 	uint64_t *to;
 
 	if (is_among(&l->inline_refs, hash) || is_among(&l->near, hash))
-		blame(l, CHECK_EXTENT_REF_TWICE, "type", "a reference of the extent is told in two places");
+		blame(l, CHECK_EXTENT_REF_TWICE, "type", "duplicate reference to the extent");
 	to = check_list_add(l->c, list, sizeof(*to));
 	if (to)
 		*to = hash;
@@ -140,11 +140,11 @@ static void take_ref(struct load *l, const struct extent_ref *ref, struct check_
 
 	if (ref->type == KEY_EXTENT_OWNER_REF) {
 		if (!(l->item.flags & EXTENT_FLAG_DATA) || !(l->c->fs->super.incompat & INCOMPAT_SIMPLE_QUOTA))
-			blame(l, CHECK_EXTENT_REF_STRAY, "type", "owner reference where there is none");
+			blame(l, CHECK_EXTENT_REF_STRAY, "type", "unexpected owner reference");
 		return;
 	}
 	if (of_data != !!(l->item.flags & EXTENT_FLAG_DATA)) {
-		blame(l, CHECK_EXTENT_REF_STRAY, "type", "reference of another kind than its extent");
+		blame(l, CHECK_EXTENT_REF_STRAY, "type", "reference type does not match the extent type");
 		return;
 	}
 	hash = check_ref_hash(l->c, ref, l->item.bytenr);
@@ -191,7 +191,7 @@ static void take_extent(struct load *l, const struct item *item)
 			return;
 	}
 	if (l->item.bytenr < l->end) {
-		blame(l, CHECK_EXTENT_OVERLAP, "key.objectid", "extent begins inside the one before");
+		blame(l, CHECK_EXTENT_OVERLAP, "key.objectid", "extent overlaps the previous one");
 		l->have = false;
 		return;
 	}
@@ -215,7 +215,7 @@ static void take_keyed(struct load *l, const struct item *item)
 		if (!l->c->extents_lost)
 			check_say(l->c, CHECK_EXTENT_REF_STRAY,
 				  &(struct check_place){ OID_EXTENT_TREE, 0, &item->key, "key.objectid" },
-				  "reference of an extent that there is not");
+				  "reference to an extent that does not exist");
 		return;
 	}
 	if (item_validate(&l->c->items, item, NULL) || extent_keyed_ref_decode(item, &ref, NULL)) {
@@ -226,7 +226,7 @@ static void take_keyed(struct load *l, const struct item *item)
 	if (of_file && item->key.offset - hash >= HASH_STEPS_MAX)
 		check_say(l->c, CHECK_EXTENT_REF_KEY,
 			  &(struct check_place){ OID_EXTENT_TREE, 0, &item->key, "key.offset" },
-			  "reference at %" PRIu64 ", where its hash is %" PRIu64, item->key.offset, hash);
+			  "reference has key offset %" PRIu64 ", but hash %" PRIu64, item->key.offset, hash);
 	/* References with another hash cannot be equal. */
 	if (!of_file || hash != l->near_hash || l->near.n == NEAR_MAX)
 		l->near.n = 0;
@@ -263,8 +263,7 @@ static void tell_super(struct check *c, const struct range *super, uint64_t star
 {
 	if (start < range_end(super) && start + length > super->start)
 		check_say(c, CHECK_EXTENT_SUPER, &(struct check_place){ OID_EXTENT_TREE, start, NULL, NULL },
-			  "extent of %" PRIu64 " bytes lies over %" PRIu64 " bytes at %" PRIu64
-			  ", the place of a superblock",
+			  "extent of %" PRIu64 " bytes overlaps the %" PRIu64 " bytes of a superblock at %" PRIu64,
 			  length, super->length, super->start);
 }
 

@@ -11,13 +11,14 @@ static void blame(struct check *c, const struct node *leaf, const struct item *i
 
 	if (e)
 		check_say(c, CHECK_EXTENT_MISSING, &at,
-			  "file extent of %" PRIu64 " bytes at %" PRIu64 ", where the extent tree has %" PRIu64
-			  " at %" PRIu64,
+			  "file extent refers to %" PRIu64 " bytes at %" PRIu64 ", but the extent tree has %" PRIu64
+			  " bytes at %" PRIu64,
 			  fe->disk_num_bytes, fe->disk_bytenr, (uint64_t)e->sectors * c->items.sectorsize,
 			  check_extent_start(e));
 	else
 		check_say(c, CHECK_EXTENT_MISSING, &at,
-			  "file extent of %" PRIu64 " bytes at %" PRIu64 ", where the extent tree has no data",
+			  "file extent refers to %" PRIu64 " bytes at %" PRIu64
+			  ", but the extent tree has no data there",
 			  fe->disk_num_bytes, fe->disk_bytenr);
 }
 

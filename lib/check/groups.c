@@ -32,7 +32,8 @@ static void take_item(void *ctx, const struct item *item)
 	}
 	/* The next search starts at its end, so that must not be before the last one. */
 	if (group.start + group.length < group.start || (last && group.start - last->start < last->length)) {
-		blame(l, CHECK_GROUP_CHUNK, &item->key, "key.objectid", "block group that overlaps another");
+		blame(l, CHECK_GROUP_CHUNK, &item->key, "key.objectid",
+		      "block group overlaps the previous one, or exceeds the address space");
 		return;
 	}
 	to = check_list_add(l->v->c, &l->items, sizeof(*to));
@@ -113,13 +114,13 @@ static void judge_pair(struct loading *l, const struct known_chunk *chunk, const
 	struct check_place at = { l->v->c->group_tree, 0, &key, "key.offset", .values = lengths };
 
 	if (group->length != chunk->length)
-		check_say(l->v->c, CHECK_GROUP_DIFFERS, &at, "block group of %" PRIu64 " bytes for a chunk of %" PRIu64,
-			  group->length, chunk->length);
+		check_say(l->v->c, CHECK_GROUP_DIFFERS, &at,
+			  "block group has %" PRIu64 " bytes, its chunk has %" PRIu64, group->length, chunk->length);
 	at.field = "flags";
 	at.values = flags;
 	if (group->flags != chunk->type)
 		check_say(l->v->c, CHECK_GROUP_DIFFERS, &at,
-			  "flags 0x%" PRIx64 " of a block group whose chunk has 0x%" PRIx64, group->flags, chunk->type);
+			  "block group has flags 0x%" PRIx64 ", its chunk has 0x%" PRIx64, group->flags, chunk->type);
 }
 
 static void tell_lonely_chunk(const struct loading *l, const struct known_chunk *chunk)
@@ -198,5 +199,5 @@ void check_group_item(struct check *c, const struct btrkit_key *key)
 
 	if (g && g->start < key->objectid)
 		check_say(c, CHECK_GROUP_CHUNK, &(struct check_place){ c->group_tree, 0, key, "key.objectid" },
-			  "block group begins inside of another");
+			  "block group begins inside another one");
 }

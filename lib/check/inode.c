@@ -18,27 +18,29 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 	r->inode->nlink = i.nlink;
 	r->inode->mode = (uint16_t)i.mode;
 	if (item->key.objectid == OID_FREE_INO) {
-		span_say(r, CHECK_INODE_CACHE, item, NULL, "a cache of free inode numbers, of bytes: ", i.size);
+		span_say(r, CHECK_INODE_CACHE, item, NULL, "cache of free inode numbers, size ", i.size);
 		r->inode->seen |= SEEN_DOUBT;
 	}
 	/* Linux gives new inodes numbers after the highest one, and never assigns the last number. */
 	if (item->key.objectid >= OID_LAST_FREE - 1 && item->key.objectid <= OID_LAST_FREE)
-		span_say(r, CHECK_INODE_NUMBER, item, "key.objectid", "nothing new can be made in a tree with inode ",
+		span_say(r, CHECK_INODE_NUMBER, item, "key.objectid", "no number is left for new inodes after inode ",
 			 item->key.objectid);
 	if (i.generation > generation)
-		span_say(r, CHECK_INODE_GENERATION, item, "generation", "inode of generation ", i.generation);
+		span_say(r, CHECK_INODE_GENERATION, item, "generation",
+			 "inode is newer than the filesystem, generation ", i.generation);
 	if (i.transid > generation)
-		span_say(r, CHECK_INODE_GENERATION, item, "transid", "inode changed in generation ", i.transid);
+		span_say(r, CHECK_INODE_GENERATION, item, "transid", "inode is newer than the filesystem, transid ",
+			 i.transid);
 	/* Linux treats this as an invalid user, and refuses writes to the file. */
 	if (i.uid == UINT32_MAX)
-		span_say(r, CHECK_INODE_OWNER, item, "uid", "inode of user ", i.uid);
+		span_say(r, CHECK_INODE_OWNER, item, "uid", "invalid user ID ", i.uid);
 	if (i.gid == UINT32_MAX)
-		span_say(r, CHECK_INODE_OWNER, item, "gid", "inode of group ", i.gid);
+		span_say(r, CHECK_INODE_OWNER, item, "gid", "invalid group ID ", i.gid);
 	if (i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
-		span_say(r, CHECK_INODE_FLAGS, item, "flags",
-			 "unknown flags of an inode: ", i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY));
+		span_say(r, CHECK_INODE_FLAGS, item, "flags", "unknown inode flags ",
+			 i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY));
 	if (S_ISLNK(i.mode) && i.flags & (INODE_IMMUTABLE | INODE_APPEND))
-		span_say(r, CHECK_INODE_SYMLINK, item, "flags", "symbolic link that cannot be changed, flags ",
+		span_say(r, CHECK_INODE_SYMLINK, item, "flags", "symbolic link is immutable or append-only, flags ",
 			 i.flags);
 }
 
@@ -75,13 +77,13 @@ static bool judge_kind(const struct judged *j)
 	const char *words = NULL;
 
 	if (S_ISDIR(mode) && seen & SEEN_EXTENTS)
-		words = "directory with file extents";
+		words = "directory has file extents";
 	else if (!S_ISDIR(mode) && seen & SEEN_ENTRIES)
-		words = "inode that is no directory, with entries";
+		words = "inode has directory entries, but is not a directory";
 	else if (!S_ISREG(mode) && !S_ISLNK(mode) && seen & SEEN_EXTENTS)
-		words = "special file with file extents";
+		words = "special file has file extents";
 	else if (!S_ISREG(mode) && (seen & SEEN_VERITY || j->i->flags & INODE_VERITY))
-		words = "inode that is no regular file, with fs-verity";
+		words = "inode has fs-verity, but is not a regular file";
 	if (words)
 		say(j, CHECK_INODE_KIND, NULL, words, 0, 0);
 	return !words;
@@ -92,19 +94,19 @@ static void judge_top(const struct judged *j)
 	const char *words = NULL;
 
 	if (!S_ISDIR(j->i->mode))
-		words = "the top of a tree is no directory";
+		words = "top inode of the tree is not a directory";
 	else if (j->i->nlink != 1)
-		words = "the top directory of a tree does not count one link";
+		words = "link count of the top directory is not 1";
 	else if (!(j->i->seen & SEEN_DOTDOT))
-		words = "the top directory of a tree does not have the name \"..\" in itself";
+		words = "top directory does not have the name \"..\" in itself";
 	else if (j->i->names)
-		words = "the top directory of a tree has names in directories";
+		words = "top directory has names in other directories";
 	if (words)
 		say(j, CHECK_TREE_TOP, NULL, words, 0, 0);
 }
 
-#define OTHER_NAMES "inode that counts other names than it has"
-#define OTHER_SIZE "directory of another size than its names have"
+#define OTHER_NAMES "link count is not the number of names"
+#define OTHER_SIZE "directory size does not match its names"
 
 void span_names_known(struct check *c, uint64_t tree, uint64_t inode, bool entries, uint64_t lacking)
 {
@@ -119,7 +121,7 @@ static void judge_names(const struct judged *j)
 	if (j->i->objectid == OID_FIRST_FREE)
 		judge_top(j);
 	else if (S_ISDIR(j->i->mode) && j->i->names > 1)
-		say(j, CHECK_DIR_NAMES, "names", "directory with more than one name", j->i->names, 1);
+		say(j, CHECK_DIR_NAMES, "names", "directory has more than one name", j->i->names, 1);
 	else if (j->i->names != j->i->nlink)
 		say(j, CHECK_INODE_NLINK, "nlink", OTHER_NAMES, j->i->nlink, j->i->names);
 }
@@ -127,7 +129,7 @@ static void judge_names(const struct judged *j)
 static void judge_default_acl(const struct judged *j)
 {
 	if (j->i->seen & SEEN_DEFAULT_ACL && !S_ISDIR(j->i->mode))
-		say(j, CHECK_INODE_ATTRIBUTE, NULL, "inode that is no directory, with a default ACL", 0, 0);
+		say(j, CHECK_INODE_ATTRIBUTE, NULL, "inode has a default ACL, but is not a directory", 0, 0);
 }
 
 /* Checks sizes and contents. Not for inodes waiting for deletion, whose sizes do not matter. */
@@ -143,18 +145,18 @@ static void judge_contents(const struct judged *j)
 		return;
 	}
 	if (i->nbytes != i->bytes)
-		say(j, CHECK_FILE_NBYTES, "nbytes", "file that counts other bytes than its extents have", i->nbytes,
+		say(j, CHECK_FILE_NBYTES, "nbytes", "byte count is not the sum of the file extents", i->nbytes,
 		    i->bytes);
 	if (!S_ISREG(i->mode) && !S_ISLNK(i->mode))
 		return;
 	if (gap < i->size && !(j->c->items.incompat & INCOMPAT_NO_HOLES))
-		say(j, CHECK_FILE_GAP, "size", "file with a hole that has no extent", gap, i->size);
+		say(j, CHECK_FILE_GAP, "size", "file has a hole without an extent", gap, i->size);
 	if (S_ISLNK(i->mode)) {
 		if (i->seen & SEEN_REGULAR)
-			say(j, CHECK_INODE_SYMLINK, NULL, "symbolic link with an extent that is not inline", 0, 0);
+			say(j, CHECK_INODE_SYMLINK, NULL, "symbolic link has an extent that is not inline", 0, 0);
 		else if (!i->size || i->bytes < i->size)
-			say(j, CHECK_INODE_SYMLINK, "size", "symbolic link that is longer than its target", i->size,
-			    i->bytes);
+			say(j, CHECK_INODE_SYMLINK, "size", "symbolic link is empty, or larger than its target",
+			    i->size, i->bytes);
 	}
 }
 
@@ -167,13 +169,13 @@ static void judge_csums(const struct judged *j)
 		return;
 	/* For compressed data, the flag itself is wrong. */
 	if (none && i->seen & SEEN_CSUM && !(i->seen & SEEN_COMPRESSED))
-		say(j, CHECK_FILE_CSUM_ODD, NULL, "file that has no checksums by its flags, and has some", 0, 0);
+		say(j, CHECK_FILE_CSUM_ODD, NULL, "file has the nodatasum flag, but has checksums", 0, 0);
 	if (!none && i->seen & SEEN_NO_CSUM)
-		say(j, CHECK_FILE_CSUM_MISSING, NULL, "file with data that have no checksums", 0, 0);
+		say(j, CHECK_FILE_CSUM_MISSING, NULL, "file has data without checksums", 0, 0);
 	if (none && i->seen & SEEN_BARE_ZIP)
-		say(j, CHECK_FILE_CSUM_MISSING, NULL, "file with compressed data that have no checksums", 0, 0);
+		say(j, CHECK_FILE_CSUM_MISSING, NULL, "file has compressed data without checksums", 0, 0);
 	if (none && i->seen & SEEN_COMPRESSED)
-		say(j, CHECK_FILE_COMPRESSED, NULL, "file that has no checksums by its flags is compressed", 0, 0);
+		say(j, CHECK_FILE_COMPRESSED, NULL, "file has the nodatasum flag, but is compressed", 0, 0);
 }
 
 static void judge_verity(const struct judged *j)
@@ -181,9 +183,9 @@ static void judge_verity(const struct judged *j)
 	if (!(j->i->flags & INODE_VERITY) || !S_ISREG(j->i->mode))
 		return;
 	if (!(j->i->seen & SEEN_VERITY_DESC))
-		say(j, CHECK_INODE_VERITY, NULL, "file with fs-verity that has no descriptor", 0, 0);
+		say(j, CHECK_INODE_VERITY, NULL, "file has fs-verity, but no fs-verity descriptor", 0, 0);
 	else if (j->i->verity)
-		say(j, CHECK_INODE_VERITY, NULL, "file with fs-verity whose descriptor is of another length", 0, 0);
+		say(j, CHECK_INODE_VERITY, NULL, "fs-verity descriptor has the wrong length", 0, 0);
 }
 
 void span_judge(struct check *c, uint64_t tree, struct span *span, const struct span_inode *inode)
@@ -200,7 +202,7 @@ void span_judge(struct check *c, uint64_t tree, struct span *span, const struct 
 	if (inode->seen & SEEN_DOUBT)
 		return;
 	if (!known) {
-		say(&j, CHECK_INODE_MISSING, NULL, "inode that has items, and no inode item", 0, 0);
+		say(&j, CHECK_INODE_MISSING, NULL, "inode has items, but no inode item", 0, 0);
 		return;
 	}
 	judge_names(&j);

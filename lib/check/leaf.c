@@ -34,7 +34,7 @@ static const struct {
 void check_unknown_item(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item)
 {
 	check_say(c, CHECK_ITEM_UNKNOWN, &(struct check_place){ tree, leaf->bytenr, &item->key, "key.type" },
-		  "item of unknown type %u", item->key.type);
+		  "unknown item type %u", item->key.type);
 }
 
 static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, uint32_t slot, const struct item *item)
@@ -53,8 +53,8 @@ static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, 
 	for (size_t i = 0; !ret && i < sizeof(homes) / sizeof(homes[0]); i++) {
 		if (item->key.type < homes[i].first || item->key.type > homes[i].last || tree == homes[i].tree)
 			continue;
-		ret = err_corrupt(&what, "key.type", "item of type %u, of which tree %" PRIu64 " has all",
-				  item->key.type, homes[i].tree);
+		ret = err_corrupt(&what, "key.type", "item of type %u belongs in tree %" PRIu64, item->key.type,
+				  homes[i].tree);
 		code = CHECK_ITEM_TREE;
 	}
 	if (!ret)
@@ -74,7 +74,7 @@ static void judge_cache_file(struct check *c, uint64_t tree, const struct node *
 	    inode_item_decode(&c->items, item, &inode, NULL) || inode.mode == (S_IFREG | 0600))
 		return;
 	check_say(c, CHECK_SPACE_CACHE_FILE, &(struct check_place){ tree, leaf->bytenr, &item->key, "mode" },
-		  "the file of a cache of free space has mode %o", inode.mode);
+		  "file of a free space cache has unexpected mode %o", inode.mode);
 }
 
 /* Checks a leaf of a tree other than a file tree. The root tree still has files, those of the v1 cache. */

@@ -27,16 +27,16 @@ static void judge_keys(struct check *c, const struct check_block *b, const struc
 	if (child->lost)
 		return;
 	if (child->empty) {
-		say(c, b, &key, bytenr, "tree block is empty and not the root of a tree");
+		say(c, b, &key, bytenr, "tree block is empty, but not the root of a tree");
 		return;
 	}
 	if (key_cmp(&child->first, &key))
-		say(c, b, &key, bytenr, "first key of tree block is not what its parent says");
+		say(c, b, &key, bytenr, "first key of tree block does not match its parent");
 	if (slot + 1 == n->nritems)
 		return;
 	next = node_key(n, slot + 1);
 	if (key_cmp(&child->last, &next) >= 0)
-		say(c, b, &next, bytenr, "the highest key below a tree block is not below that of the next");
+		say(c, b, &next, bytenr, "last key below the tree block is not less than the next key");
 }
 
 /* Gets the summary of a child, if there is one. A leaf that has not been read is added to reader.wanted. */

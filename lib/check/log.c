@@ -58,16 +58,16 @@ static void want(struct log *l, uint64_t bytenr, uint64_t generation, uint8_t le
 	struct log_ref *to;
 
 	if (!meet(l, bytenr)) {
-		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr", "block of a log tree is pointed to twice");
+		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr", "block of a log tree is referenced twice");
 		l->lost = true;
 		return;
 	}
 	if (!l->c->extents_lost && log_is_used(l, bytenr, l->c->items.nodesize))
 		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
-			"block of a log tree lies where the extent tree has something");
+			"block of a log tree overlaps an extent in the extent tree");
 	else if (g && !(g->flags & BG_METADATA))
 		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
-			"block of a log tree lies in a block group of another kind");
+			"block of a log tree is not in a metadata block group");
 	to = check_list_add(l->c, &l->pending, sizeof(*to));
 	if (!to)
 		return;
@@ -86,18 +86,19 @@ static void take_tree(struct log *l, uint64_t logical, const struct item *item)
 	/* Linux validates it like a root item of the root tree. */
 	if (ri.drop_progress.objectid && !ri.drop_level)
 		log_say(l, CHECK_LOG_ROOT, logical, &item->key, "drop_progress",
-			"log tree is being dropped at a level that no drop begins at");
+			"log tree is being dropped, but has drop level 0");
 	if (ri.generation_v2 && ri.generation_v2 != ri.generation)
 		log_say(l, CHECK_ROOT_GENERATION, logical, &item->key, "generation_v2",
 			"log tree has two different generations");
 	if (item->key.objectid != OID_TREE_LOG || !check_find_root(l->c, item->key.offset)) {
 		if (!l->c->blocks_lost)
 			log_say(l, CHECK_LOG_TREE, logical, &item->key, "key.offset",
-				"log tree of a subvolume that there is not");
+				"log tree belongs to a subvolume that does not exist");
 		return;
 	}
 	if (!oid_is_file_tree(item->key.offset))
-		log_say(l, CHECK_LOG_ROOT, logical, &item->key, "key.offset", "log tree of a tree that has no files");
+		log_say(l, CHECK_LOG_ROOT, logical, &item->key, "key.offset",
+			"log tree belongs to a tree without files");
 	to = check_list_add(l->c, &l->trees, sizeof(*to));
 	if (to)
 		*to = tree_root_of(&item->key, &ri);
@@ -108,7 +109,7 @@ static void take_item(struct log *l, const struct node *leaf, const struct item 
 {
 	if (l->top != (item->key.type == KEY_ROOT_ITEM))
 		log_say(l, CHECK_ITEM_TREE, leaf->bytenr, &item->key, "key.type",
-			"item in a log tree that has no such items");
+			"item type does not belong in a log tree");
 	else if (l->top)
 		take_tree(l, leaf->bytenr, item);
 	else
@@ -126,7 +127,7 @@ static void judge_leaf(struct log *l, const struct node *leaf)
 
 		if (!i && l->any && key_cmp(&item.key, &l->last) <= 0) {
 			log_say(l, CHECK_BLOCK_PARENT, leaf->bytenr, &item.key, "key",
-				"leaf begins before the end of the one before it");
+				"first key of leaf is not greater than the last key of the previous one");
 			l->lost = true;
 		}
 		l->any = true;

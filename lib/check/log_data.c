@@ -34,9 +34,9 @@ static bool judge_place(struct log *l, uint64_t logical, const struct item *item
 		return true;
 	if (!g || !(g->flags & BG_DATA) || !fe->disk_num_bytes ||
 	    fe->disk_num_bytes > g->start + g->length - fe->disk_bytenr)
-		words = "file extent of a log tree does not lie in a block group for data";
+		words = "data extent in a log tree is not in a data block group";
 	else if (log_is_used(l, fe->disk_bytenr, fe->disk_num_bytes))
-		words = "file extent of a log tree lies where the extent tree has something else";
+		words = "data extent in a log tree overlaps an extent in the extent tree";
 	if (words)
 		log_say(l, CHECK_LOG_EXTENT, logical, &item->key, "disk_bytenr", words);
 	return !words;
@@ -97,7 +97,7 @@ static void judge_overlap(struct log *l, const struct node *leaf, const struct i
 
 	if (begin < l->inode.end)
 		log_say(l, CHECK_FILE_OVERLAP, leaf->bytenr, &item->key, "key.offset",
-			"file extent in a log tree begins before the end of those before it");
+			"file extent in a log tree overlaps a previous one");
 	if (begin + length > l->inode.end)
 		l->inode.end = begin + length;
 }
@@ -165,12 +165,12 @@ void log_sums(struct log *l, const struct node *leaf, const struct item *item)
 
 	if (s.start + s.length < s.start) {
 		log_say(l, CHECK_CSUM_EXTENT, leaf->bytenr, &item->key, "key.offset",
-			"checksums in a log tree of data behind all addresses");
+			"checksum item in a log tree exceeds the address space");
 		return;
 	}
 	if (s.start < before) {
 		log_say(l, CHECK_CSUM_OVERLAP, leaf->bytenr, &item->key, "key.offset",
-			"checksums in a log tree of data that the item before has checksums of");
+			"checksum item in a log tree overlaps the previous one");
 		twice = before - s.start < s.length ? before - s.start : s.length;
 	}
 	s.start += twice;
@@ -214,11 +214,10 @@ static void judge_wanted(struct log *l, const struct log_wanted *w)
 	const struct check_place at = { OID_TREE_LOG, w->leaf, &key, "disk_bytenr" };
 
 	if (!w->none && bare)
-		check_say(l->c, CHECK_LOG_CSUM, &at,
-			  "%" PRIu64 " bytes of data that a log tree tells of have no checksums", bare);
+		check_say(l->c, CHECK_LOG_CSUM, &at, "%" PRIu64 " bytes of data in a log tree have no checksums", bare);
 	if (w->none && bare < w->range.length)
 		check_say(l->c, CHECK_LOG_CSUM, &at,
-			  "%" PRIu64 " bytes of data have checksums, in a log tree where their file has none",
+			  "%" PRIu64 " bytes of data in a log tree have checksums, but their file has nodatasum",
 			  w->range.length - bare);
 }
 
@@ -256,7 +255,7 @@ void log_data_join(struct log *l)
 			continue;
 		if (n && at.start < range_end(&data[n - 1]))
 			log_say(l, CHECK_LOG_EXTENT, at.start, NULL, "disk_bytenr",
-				"extents that log trees tell of lie in each other");
+				"data extents in log trees overlap");
 		last = at;
 		if (!n || at.start > range_end(&data[n - 1]))
 			data[n++] = at;

@@ -53,14 +53,14 @@ static void take_inode(struct log *l, const struct node *leaf, const struct item
 	if (to)
 		*to = (struct log_mode){ item->key.objectid, i.mode };
 	if (i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
-		say(l, CHECK_INODE_FLAGS, leaf, item, "flags", "unknown flags of an inode in a log tree");
+		say(l, CHECK_INODE_FLAGS, leaf, item, "flags", "unknown inode flags in a log tree");
 	if (i.uid == UINT32_MAX || i.gid == UINT32_MAX)
 		say(l, CHECK_INODE_OWNER, leaf, item, i.uid == UINT32_MAX ? "uid" : "gid",
-		    "inode in a log tree of a user or group that there cannot be");
+		    "invalid user ID or group ID of an inode in a log tree");
 	/* The file type of an inode never changes. */
 	if (there != MODE_NONE && there != MODE_UNKNOWN && (there ^ i.mode) & S_IFMT)
 		say(l, CHECK_LOG_INODE, leaf, item, "mode",
-		    "inode of another kind in a log tree than in its subvolume");
+		    "inode in a log tree has a different file type than in its subvolume");
 }
 
 /* Linux cannot replay items of an inode that neither the log nor the subvolume has. */
@@ -71,7 +71,7 @@ static void first_of_inode(struct log *l, const struct node *leaf, const struct 
 	l->inode.mode = there == MODE_UNKNOWN ? 0 : there;
 	if (there == MODE_NONE && !l->inode.doubt && !l->lost)
 		say(l, CHECK_LOG_INODE, leaf, item, "key.objectid",
-		    "item in a log tree of an inode that neither the log nor the subvolume has");
+		    "item in a log tree, whose inode is neither in the log nor in the subvolume");
 }
 
 static bool fits_kind(const struct log *l, uint8_t type)
@@ -124,7 +124,7 @@ static void judge_parent(struct log *l, const struct node *leaf, const struct it
 	if (there == MODE_NONE) {
 		judge_later(l, leaf, item, ref->parent, 0);
 	} else if (there != MODE_UNKNOWN && !S_ISDIR(there)) {
-		say(l, CHECK_LOG_NAME, leaf, item, "parent", "name in a log tree in what is no directory");
+		say(l, CHECK_LOG_NAME, leaf, item, "parent", "parent of a name in a log tree is not a directory");
 	} else if (there != MODE_UNKNOWN) {
 		other = index_taken(l, ref);
 		if (other)
@@ -138,15 +138,16 @@ static void judge_ref(struct log *l, const struct node *leaf, const struct item 
 
 	if (item->key.type == KEY_INODE_EXTREF &&
 	    item->key.offset != crc32c((uint32_t)ref->parent, ref->name, ref->name_len))
-		say(l, CHECK_NAME_HASH, leaf, item, "key.offset", "name in a log tree that is not where its hash says");
+		say(l, CHECK_NAME_HASH, leaf, item, "key.offset",
+		    "name in a log tree is not at the key that its hash gives");
 	if (span_is_dotdot(ref, objectid))
 		return;
 	if (!dir_name_possible(ref->name, ref->name_len))
-		say(l, CHECK_LOG_NAME, leaf, item, "name", "name in a log tree that no file can have");
+		say(l, CHECK_LOG_NAME, leaf, item, "name", "invalid name in a log tree");
 	if (!span_index_possible(ref->index))
-		say(l, CHECK_LOG_NAME, leaf, item, "index", "name in a log tree with an index that no entry can have");
+		say(l, CHECK_LOG_NAME, leaf, item, "index", "invalid index of a name in a log tree");
 	if (ref->parent < OID_FIRST_FREE || ref->parent > OID_LAST_FREE || ref->parent == objectid)
-		say(l, CHECK_LOG_NAME, leaf, item, "parent", "name in a log tree in a directory that cannot be");
+		say(l, CHECK_LOG_NAME, leaf, item, "parent", "invalid parent of a name in a log tree");
 	else
 		judge_parent(l, leaf, item, ref);
 }
@@ -168,19 +169,19 @@ static void judge_entries(struct log *l, const struct node *leaf, const struct i
 	struct dir_entry e;
 
 	if (index && !span_index_possible(item->key.offset))
-		say(l, CHECK_LOG_NAME, leaf, item, "key.offset",
-		    "entry in a log tree with an index that none can have");
+		say(l, CHECK_LOG_NAME, leaf, item, "key.offset", "invalid index of a directory entry in a log tree");
 	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
 		if (!dir_name_possible(e.name, e.name_len))
-			say(l, CHECK_LOG_NAME, leaf, item, "name",
-			    "entry in a log tree with a name that no file can have");
+			say(l, CHECK_LOG_NAME, leaf, item, "name", "invalid name of a directory entry in a log tree");
 		if (index && i == 1)
 			say(l, CHECK_LOG_NAME, leaf, item, "item_size",
-			    "more than one name of one index in a log tree");
+			    "several names with the same index in a log tree");
 		if (!e.location.type)
-			say(l, CHECK_LOG_NAME, leaf, item, "location", "entry in a log tree whose key has no type");
+			say(l, CHECK_LOG_NAME, leaf, item, "location",
+			    "location of a directory entry in a log tree has no type");
 		if (e.location.type == KEY_ROOT_ITEM && e.type != FT_DIR)
-			say(l, CHECK_LOG_NAME, leaf, item, "type", "subvolume in a log tree that is no directory");
+			say(l, CHECK_LOG_NAME, leaf, item, "type",
+			    "entry of a subvolume in a log tree does not have type directory");
 	}
 }
 
@@ -189,7 +190,7 @@ static void judge_range(struct log *l, const struct node *leaf, const struct ite
 	const struct disk_dir_log *d = (const struct disk_dir_log *)item->data;
 
 	if (le64_get(d->end) < item->key.offset)
-		say(l, CHECK_LOG_NAME, leaf, item, "end", "names in a log tree from one on that comes behind the last");
+		say(l, CHECK_LOG_NAME, leaf, item, "end", "directory range in a log tree ends before it begins");
 }
 
 static void judge_item(struct log *l, const struct node *leaf, const struct item *item)
@@ -257,7 +258,7 @@ void log_files_item(struct log *l, const struct node *leaf, const struct item *i
 		return;
 	}
 	if (!belongs(item->key.type)) {
-		say(l, CHECK_ITEM_TREE, leaf, item, "key.type", "item in a log tree that has no such items");
+		say(l, CHECK_ITEM_TREE, leaf, item, "key.type", "item type does not belong in a log tree");
 		return;
 	}
 	if (!l->inode.any || l->inode.objectid != item->key.objectid) {
@@ -267,7 +268,7 @@ void log_files_item(struct log *l, const struct node *leaf, const struct item *i
 	}
 	if (!fits_kind(l, item->key.type))
 		say(l, CHECK_LOG_INODE, leaf, item, "key.type",
-		    "item in a log tree that its inode's kind of file does not have");
+		    "item type in a log tree does not fit the file type of its inode");
 	judge_item(l, leaf, item);
 }
 
@@ -320,10 +321,11 @@ static void judge_name(struct log *l, const struct log_name *n)
 	const uint32_t mode = logged_mode(l, n->directory);
 
 	if (!n->other && mode != MODE_NONE && !S_ISDIR(mode))
-		log_say(l, CHECK_LOG_NAME, n->leaf, &n->key, "parent", "name in a log tree in what is no directory");
+		log_say(l, CHECK_LOG_NAME, n->leaf, &n->key, "parent",
+			"parent of a name in a log tree is not a directory");
 	if (n->other && mode == MODE_NONE && logged_mode(l, n->other) == MODE_NONE && !l->lost)
 		log_say(l, CHECK_LOG_NAME, n->leaf, &n->key, "index",
-			"name in a log tree with the index of another name in its directory");
+			"index of a name in a log tree belongs to another name in its directory");
 }
 
 void log_files_end(struct log *l)

@@ -42,7 +42,7 @@ static int verify_first_key(const struct node_ref *ref, const void *data, struct
 	if (!ref->first_key)
 		return 0;
 	if (!le32_get(h->nritems))
-		return err_corrupt(err, "nritems", "tree block is empty and not the root of a tree");
+		return err_corrupt(err, "nritems", "tree block is empty, but not the root of a tree");
 	/* Items and pointers both begin with a key. */
 	key = key_get((const struct disk_key *)(h + 1));
 	if (!key_cmp(&key, ref->first_key))

@@ -79,9 +79,9 @@ static int judge_block(const struct batch *b, size_t i, const uint8_t *block, bo
 	if (!oid_is_file_tree(owner) && owner != OID_DATA_RELOC_TREE && owner != OID_TREE_RELOC)
 		err_corrupt(&what, "owner", "block of tree %" PRIu64 " in a file tree", owner);
 	else if (wanted && !block_nritems(block))
-		err_corrupt(&what, "nritems", "tree block is empty and not the root of a tree");
+		err_corrupt(&what, "nritems", "tree block is empty, but not the root of a tree");
 	else if (wanted && wanted != usage_digest((const struct disk_key *)(block_header(block) + 1)))
-		err_corrupt(&what, "key", "first key of tree block is not what its parent says");
+		err_corrupt(&what, "key", "first key of tree block does not match its parent");
 	*ok = !what.err;
 	if (*ok)
 		return 0;
