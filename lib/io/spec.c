@@ -152,9 +152,9 @@ int io_spec_locate(struct io_spec *spec, int fd, uint64_t device_size, struct bt
 
 	if (!r && (spec->offset > device_size || spec->size > device_size - spec->offset))
 		r = err_set(err, BTRKIT_INVALID,
-			    "the part at %" PRIu64 " with %" PRIu64 " bytes does not lie in the %" PRIu64
-			    " bytes there are",
-			    spec->offset, spec->size, device_size);
+			    "part of %" PRIu64 " bytes at %" PRIu64 " extends past the end of the device (size %" PRIu64
+			    ")",
+			    spec->size, spec->offset, device_size);
 	if (r)
 		return r;
 	if (!spec->size)

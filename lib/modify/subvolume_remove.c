@@ -111,7 +111,7 @@ static int judge_entry(struct removing *r, struct btrkit_error *err)
 		return ret;
 	if (ret || entry.location.type != KEY_ROOT_ITEM || entry.location.objectid != r->id)
 		return err_corrupt(err, NULL, "directory %" PRIu64 " of subvolume %" PRIu64
-					      " has not the subvolume %" PRIu64 " that says so",
+					      " has no entry for subvolume %" PRIu64,
 				   r->place.dir, r->place.parent, r->id);
 	return 0;
 }

@@ -69,8 +69,9 @@ static int read_tree(struct loader *l, struct free_space_tree *t, struct btrkit_
 			return ret;
 	}
 	if (ret == 1 && l->bytes != g->length - g->used)
-		return err_corrupt(err, NULL, "%" PRIu64 " bytes are free by the free space tree, %" PRIu64
-				   " by the block group", l->bytes, g->length - g->used);
+		return err_corrupt(err, NULL,
+				   "free space tree has %" PRIu64 " bytes free, but the block group %" PRIu64, l->bytes,
+				   g->length - g->used);
 	return ret < 0 ? ret : 0;
 }
 
