@@ -170,5 +170,5 @@ void span_names(struct check *c, const struct check_root *root, const struct spa
 		free(n.buckets);
 	}
 	if (many && !check_failed(c))
-		check_say(c, CHECK_NAME_SUM, &at, "names in the tree contradict each other");
+		check_say(c, CHECK_NAME_SUM, &at, "directory entries and inode refs in the tree do not match");
 }

@@ -60,10 +60,10 @@ static void say(struct names *n, enum check_code code, const struct fact *f, con
 	const struct check_place at = { n->root->root.id, 0, &f->key, field };
 
 	if (f->location.type == KEY_ROOT_ITEM)
-		check_say(n->c, code, &at, "%s; directory %" PRIu64 ", subvolume %" PRIu64, words, f->dir,
+		check_say(n->c, code, &at, "%s, directory %" PRIu64 ", subvolume %" PRIu64, words, f->dir,
 			  f->location.objectid);
 	else
-		check_say(n->c, code, &at, "%s; directory %" PRIu64 ", inode %" PRIu64, words, f->dir,
+		check_say(n->c, code, &at, "%s, directory %" PRIu64 ", inode %" PRIu64, words, f->dir,
 			  f->location.objectid);
 	n->told++;
 }
@@ -73,7 +73,7 @@ static void say_values(struct names *n, enum check_code code, const struct fact 
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-	err_corrupt(&what, field, "%s; directory %" PRIu64 ", inode %" PRIu64, words, f->dir, f->location.objectid);
+	err_corrupt(&what, field, "%s, directory %" PRIu64 ", inode %" PRIu64, words, f->dir, f->location.objectid);
 	err_at_tree(&what, n->root->root.id);
 	err_at_key(&what, &f->key);
 	check_tell_values(n->c, code, &what, found, expected);
@@ -164,13 +164,13 @@ static void judge_ref(struct judging *j, const struct fact *entry, const struct 
 	if (entry->kind == FACT_INDEX && !span_index_possible(entry->index))
 		j->n->told++;
 	else if (entry->kind == FACT_INDEX && ref->index != entry->index)
-		say_values(j->n, CHECK_NAME_INDEX, ref, "index", "another index than the directory has for the name",
-			   ref->index, entry->index);
+		say_values(j->n, CHECK_NAME_INDEX, ref, "index",
+			   "index in the inode ref differs from that of the directory entry", ref->index, entry->index);
 	if (!ref->type)
 		j->n->told++; /* the missing inode item is reported */
 	else if (ref->type != entry->type)
-		say_values(j->n, CHECK_NAME_TYPE, entry, "type", "entry of another type than its inode", entry->type,
-			   ref->type);
+		say_values(j->n, CHECK_NAME_TYPE, entry, "type",
+			   "file type in the directory entry differs from that of the inode", entry->type, ref->type);
 }
 
 /* Checks an entry that points to an inode. The inode's own names are only compared if it exists. */
@@ -196,7 +196,7 @@ static void judge_child(struct judging *j, const struct group *g, const struct f
 		add_link(j, key.objectid, false, 1);
 	if (ret >= 0)
 		say(j->n, ret ? CHECK_NAME_NO_INODE : CHECK_NAME_NO_REF, entry, "location",
-		    ret ? "the inode of an entry is not there" : "the inode of an entry does not have its name");
+		    ret ? "directory entry points to a missing inode" : "inode has no ref for the directory entry");
 }
 
 static bool same_location(const struct fact *a, const struct fact *b)
@@ -217,7 +217,7 @@ static bool judge_differing(struct judging *j, const struct group *g, const stru
 	/* A type that differs from the inode's is reported as such. */
 	if (same_location(item, index) && ref && ref->type && index->type != ref->type)
 		return false;
-	say(j->n, CHECK_NAME_DIFFERS, index, "location", "the entry is another one by its name");
+	say(j->n, CHECK_NAME_DIFFERS, index, "location", "DIR_ITEM and DIR_INDEX of the name differ");
 	/* The inode's ref decides which of the two is right. */
 	ref = ref_of(g, item);
 	return !same_location(item, index) && ref && ref->index == index->index;
@@ -231,9 +231,9 @@ static void judge_indexes(struct judging *j, const struct group *g)
 
 		if (i)
 			say(j->n, CHECK_DIR_DUPLICATE, index, "name",
-			    "the directory has the name with another index too");
+			    "directory has several DIR_INDEX items for the name");
 		if (!g->num_items)
-			say(j->n, CHECK_NAME_NO_ITEM, index, NULL, "the entry is not there by its name");
+			say(j->n, CHECK_NAME_NO_ITEM, index, NULL, "DIR_INDEX without a DIR_ITEM of the same name");
 		else if (!i && g->items->entry != index->entry)
 			all = judge_differing(j, g, index);
 		if (!all)
@@ -250,7 +250,7 @@ static void judge_entries(struct judging *j, const struct group *g)
 	for (size_t i = 0; i < g->num_items && !g->num_indexes; i++) {
 		if (g->items[i].known)
 			continue;
-		say(j->n, CHECK_NAME_NO_INDEX, &g->items[i], NULL, "the entry is not there by its index");
+		say(j->n, CHECK_NAME_NO_INDEX, &g->items[i], NULL, "DIR_ITEM without a DIR_INDEX of the same name");
 		judge_child(j, g, &g->items[i]);
 	}
 }
@@ -271,9 +271,9 @@ static void judge_refs(struct judging *j, const struct group *g)
 		const bool twice = i && ref[-1].location.objectid == inode;
 
 		if (twice)
-			say(j->n, CHECK_NAME_TWICE, ref, "name", "the inode has the name twice");
+			say(j->n, CHECK_NAME_TWICE, ref, "name", "inode has two refs for the same name");
 		else if (!has_child(g->indexes, g->num_indexes, inode) && !has_child(g->items, g->num_items, inode))
-			say(j->n, CHECK_NAME_NO_ENTRY, ref, "name", "the directory has no entry of the name");
+			say(j->n, CHECK_NAME_NO_ENTRY, ref, "name", "directory has no entry for the inode ref");
 		else
 			continue;
 		add_link(j, inode, false, UINT64_MAX);

@@ -85,7 +85,7 @@ static void take(struct span_reader *r, const struct item *item)
 		r->inode->seen |= SEEN_VERITY;
 		break;
 	default:
-		check_say(r->c, CHECK_ITEM_TREE, &at, "item of type %u in a tree of files", item->key.type);
+		check_say(r->c, CHECK_ITEM_TREE, &at, "unexpected item of type %u in a file tree", item->key.type);
 		doubt(r);
 	}
 }

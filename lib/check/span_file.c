@@ -18,7 +18,7 @@ void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uin
 		return;
 	}
 	if (begin < to->end)
-		check_say(c, CHECK_FILE_OVERLAP, &at, "file extent begins before the end of those before it, %" PRIu64,
+		check_say(c, CHECK_FILE_OVERLAP, &at, "file extent overlaps previous ones, which end at %" PRIu64,
 			  to->end);
 	if (to->gap == UINT64_MAX)
 		to->gap = begin > to->end ? to->end : gap;
@@ -39,8 +39,8 @@ static void judge_kept(struct span_reader *r, const struct item *item, const str
 	if (!found || !e || check_extent_start(e) != fe->disk_bytenr)
 		return;
 	if (e->refs == 1)
-		check_say(r->c, CHECK_FILE_CSUM_KEPT, &at,
-			  "space that is kept for data has checksums of %" PRIu64 " bytes", found);
+		check_say(r->c, CHECK_FILE_CSUM_KEPT, &at, "%" PRIu64 " bytes of preallocated space have checksums",
+			  found);
 	else if (!(e->place & CHECK_EXTENT_KEPT_CSUM))
 		atomic_fetch_or(&e->place, CHECK_EXTENT_KEPT_CSUM);
 }
@@ -76,7 +76,7 @@ static void judge_place(struct span_reader *r, const struct item *item, const st
 	if (fe->type == FILE_EXTENT_PREALLOC || r->leaf->owner == OID_DATA_RELOC_TREE)
 		return;
 	if (!check_stripes_have(r->c, start, length))
-		check_say(r->c, CHECK_STRIPE_MISSING, &at, "data of which the stripe tree has not all places");
+		check_say(r->c, CHECK_STRIPE_MISSING, &at, "stripe tree does not map all of the data");
 }
 
 void span_extent(struct span_reader *r, const struct item *item)

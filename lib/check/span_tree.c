@@ -58,7 +58,7 @@ static void tell_orphans(struct check *c, const struct check_root *root, struct 
 
 		ret = read_inode(c, cur, key.objectid, &inode);
 		if (!ret && !inode.nlink && check_find(c, cur, &orphan) == 1)
-			check_say(c, CHECK_INODE_ORPHAN, &at, "inode without links that no orphan item names");
+			check_say(c, CHECK_INODE_ORPHAN, &at, "inode has neither links nor an orphan item");
 		if (ret >= 0)
 			ret = check_seek(c, cur, &(struct btrkit_key){ key.objectid + 1, KEY_INODE_ITEM, 0 });
 	}
@@ -94,7 +94,7 @@ static void judge_top(struct check *c, const struct check_root *root, const stru
 		ret = 1;
 	}
 	if (ret == 1)
-		check_say(c, CHECK_TREE_TOP, &at, "the tree has no top directory");
+		check_say(c, CHECK_TREE_TOP, &at, "top directory is missing");
 }
 
 bool span_tree(struct check *c, const struct check_root *root, const struct span *all)
