@@ -39,9 +39,9 @@ static void judge_flags(struct check *c, const struct node_ref *ref, const uint8
 	const uint64_t flags = le64_get(((const struct disk_header *)block)->flags);
 
 	if (!(flags & HEADER_FLAG_WRITTEN))
-		check_say(c, CHECK_BLOCK_FLAGS, &at, "tree block says that it was not written");
+		check_say(c, CHECK_BLOCK_FLAGS, &at, "tree block does not have the WRITTEN flag");
 	else if (flags >> HEADER_BACKREF_SHIFT != MIXED_BACKREF_REV >> HEADER_BACKREF_SHIFT)
-		check_say(c, CHECK_BLOCK_FLAGS, &at, "tree block has references of revision %u",
+		check_say(c, CHECK_BLOCK_FLAGS, &at, "tree block has unsupported backref revision %u",
 			  (unsigned)(flags >> HEADER_BACKREF_SHIFT));
 }
 

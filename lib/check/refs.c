@@ -244,12 +244,13 @@ static void blame(struct refs *r, const struct ref *ref, uint64_t told, uint64_t
 		return;
 	if (ref->type == KEY_EXTENT_DATA_REF)
 		err_corrupt(&what, "count",
-			    "reference of tree %" PRIu64 ", inode %" PRIu64 ", offset %" PRIu64 ": told %" PRIu64
-			    " times, made %" PRIu64 " times",
+			    "reference from tree %" PRIu64 ", inode %" PRIu64 ", offset %" PRIu64
+			    ": count in the extent tree is %" PRIu64 ", should be %" PRIu64,
 			    ref->root_or_parent, ref->objectid, ref->offset, told, made);
 	else
 		err_corrupt(&what, "count",
-			    "reference of %s %" PRIu64 ", type %u: told %" PRIu64 " times, made %" PRIu64 " times",
+			    "reference from %s %" PRIu64 ", type %u: count in the extent tree is %" PRIu64
+			    ", should be %" PRIu64,
 			    shared ? "block" : "tree", ref->root_or_parent, ref->type, told, made);
 	err_at_tree(&what, OID_EXTENT_TREE);
 	err_at_logical(&what, ref->bytenr);
@@ -293,7 +294,7 @@ static void judge_kinds(struct check *c)
 		if (__builtin_popcount(kinds) > 1)
 			check_say(c, CHECK_EXTENT_COMPRESSION,
 				  &(struct check_place){ .logical = check_extent_start(e), .field = "compression" },
-				  "file extents say that one extent is compressed in different ways");
+				  "file extents that share an extent have different compression types");
 	}
 }
 
@@ -310,7 +311,7 @@ int check_refs(struct check *c)
 			break;
 		if (times == TIMES_MAX) {
 			check_say(c, CHECK_EXTENT_REF_MISSING, &(struct check_place){ .tree = OID_EXTENT_TREE },
-				  "there are more extents whose references differ");
+				  "too many extents with wrong references, the rest was not examined");
 			break;
 		}
 		collect_all_told(&r);

@@ -110,7 +110,7 @@ static struct check_block *add_stray(struct walk *w, const struct edge *e)
 
 	/* If there is no chunk at the address, the block is reported as unreadable instead. */
 	if (!w->c->extents_lost && (check_group_of(w->c, e->bytenr, &w->group_hint) || w->c->chunks_lost))
-		say(w, CHECK_EXTENT_MISSING, e, "blockptr", "the extent tree has no such tree block");
+		say(w, CHECK_EXTENT_MISSING, e, "blockptr", "tree block is missing from the extent tree");
 	if (b) {
 		*b = (struct check_block){ .place = e->bytenr | e->level | CHECK_BLOCK_STRAY,
 					   .generation = e->generation };
@@ -144,15 +144,14 @@ static void judge_first(struct walk *w, const struct edge *e, struct check_block
 	const bool doubt = b->place & (CHECK_BLOCK_DOUBT | CHECK_BLOCK_STRAY);
 
 	if (!doubt && check_block_level(b) != e->level)
-		say(w, CHECK_EXTENT_BLOCK, e, "level", "tree block of another level than the extent tree says");
+		say(w, CHECK_EXTENT_BLOCK, e, "level", "level of the tree block differs from the extent tree");
 	if (!doubt && b->generation != e->generation)
 		say(w, CHECK_EXTENT_BLOCK, e, "generation",
-		    "tree block of another generation than the extent tree says");
+		    "generation of the tree block differs from the extent tree");
 	if (b->place & CHECK_BLOCK_FULL && !(e->state & CHECK_FILES))
-		say(w, CHECK_EXTENT_BLOCK, e, "flags",
-		    "tree block has full back references, and is in no tree of files");
+		say(w, CHECK_EXTENT_BLOCK, e, "flags", "tree block has full backrefs, but is not in a file tree");
 	if (g && !(g->flags & wanted))
-		say(w, CHECK_EXTENT_PLACE, e, "flags", "tree block in a block group of another kind");
+		say(w, CHECK_EXTENT_PLACE, e, "flags", "tree block is in a block group of another type");
 	b->place = (b->place & ~(uint64_t)CHECK_BLOCK_LEVEL) | e->level;
 	b->generation = e->generation;
 }
@@ -163,11 +162,12 @@ static bool judge_again(struct walk *w, const struct edge *e, struct check_block
 	const unsigned state = atomic_load(&b->state);
 
 	if (check_block_level(b) != e->level || b->generation != e->generation) {
-		say(w, CHECK_BLOCK_CYCLE, e, "blockptr", "tree block is pointed to with two levels or generations");
+		say(w, CHECK_BLOCK_CYCLE, e, "blockptr",
+		    "tree block is referenced with different levels or generations");
 		return false;
 	}
 	if (!(state & e->state & CHECK_FILES)) {
-		say(w, CHECK_BLOCK_CYCLE, e, "blockptr", "tree block is pointed to twice, and is in no tree of files");
+		say(w, CHECK_BLOCK_CYCLE, e, "blockptr", "tree block is referenced twice, but is not in a file tree");
 		return false;
 	}
 	return true;
@@ -188,8 +188,7 @@ static void judge_shared(struct walk *w, const struct edge *e, const struct chec
 	    e->tree == OID_TREE_RELOC || is_of_relocation(w, e))
 		return;
 	check_say(w->c, CHECK_EXTENT_SNAPSHOT, &(struct check_place){ e->tree, e->bytenr, e->key, "last_snapshot" },
-		  "block of generation %" PRIu64 " has several references, in a tree whose last snapshot is of "
-		  "generation %" PRIu64,
+		  "generation %" PRIu64 " of a shared tree block is newer than last snapshot %" PRIu64 " of the tree",
 		  e->generation, e->last_snapshot);
 }
 
@@ -243,7 +242,7 @@ void check_relocated(struct check *c, const struct check_block *b, const struct 
 	if (!(n->flags & HEADER_FLAG_RELOC) || b->place & (CHECK_BLOCK_FULL | CHECK_BLOCK_STRAY | CHECK_BLOCK_DOUBT))
 		return;
 	check_say(c, CHECK_BLOCK_FLAGS, &(struct check_place){ n->owner, n->bytenr, NULL, "flags" },
-		  "tree block is said to be made by relocation, and has no full back references");
+		  "tree block has the RELOC flag, but no full backrefs");
 }
 
 static void walk_children(struct walk *w, const struct check_block *b, const struct node *n)
