@@ -32,7 +32,8 @@ static bool is_elsewhere(struct check_quota *q, const struct item *item)
 {
 	if ((item->key.type != KEY_QGROUP_INFO && item->key.type != KEY_QGROUP_LIMIT) || !item->key.objectid)
 		return false;
-	say(q, CHECK_QGROUP_CONFIG, &item->key, "key.objectid", "item of a qgroup where Linux does not look for it");
+	say(q, CHECK_QGROUP_CONFIG, &item->key, "key.objectid",
+	    "qgroup item has a non-zero objectid, so Linux does not update it");
 	return true;
 }
 
@@ -50,7 +51,7 @@ static void take(void *ctx, const struct item *item)
 		q->has_status = !qgroup_status_decode(item, &q->status, NULL);
 		if (item->key.objectid || item->key.offset)
 			say(q, CHECK_QGROUP_STATUS, &item->key, "key.offset",
-			    "state of quota where Linux does not look for it");
+			    "invalid key of the quota status item, expected objectid 0 and offset 0");
 		break;
 	case KEY_QGROUP_INFO:
 		g = check_list_add(q->c, &q->groups, sizeof(*g));
@@ -64,7 +65,8 @@ static void take(void *ctx, const struct item *item)
 		if (g)
 			g->has_limit = true;
 		else
-			say(q, CHECK_QGROUP_CONFIG, &item->key, "key.offset", "limits of a qgroup that there is not");
+			say(q, CHECK_QGROUP_CONFIG, &item->key, "key.offset",
+			    "limit item of a qgroup that does not exist");
 		break;
 	case KEY_QGROUP_RELATION:
 		r = check_list_add(q->c, &q->relations, sizeof(*r));
@@ -101,11 +103,11 @@ static void judge_relations(struct check_quota *q)
 		const struct btrkit_key key = KEY(at[i].member, KEY_QGROUP_RELATION, at[i].parent);
 
 		if (!has_relation(q, at[i].parent, at[i].member))
-			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation of qgroups is told one way only");
+			say(q, CHECK_QGROUP_RELATION, &key, NULL, "qgroup relation is recorded in one direction only");
 		if (!check_qgroup_find(q, at[i].member) || !check_qgroup_find(q, at[i].parent))
-			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation to a qgroup that there is not");
+			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation with a qgroup that does not exist");
 		else if (qgroup_level(at[i].member) == qgroup_level(at[i].parent))
-			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation of qgroups of one level");
+			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation between qgroups of the same level");
 	}
 }
 
@@ -115,19 +117,19 @@ static void judge_status(struct check_quota *q)
 	const struct btrkit_key key = KEY(0, KEY_QGROUP_STATUS, 0);
 
 	if (s->version != QGROUP_STATUS_VERSION)
-		say(q, CHECK_QGROUP_CONFIG, &key, "version", "quota of another version, which Linux turns off");
+		say(q, CHECK_QGROUP_CONFIG, &key, "version", "unknown quota version, so Linux disables quotas");
 	if (s->flags & ~(uint64_t)QGROUP_STATUS_FLAGS)
-		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "state of quota that there is not");
+		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "unknown quota status flags");
 	if (s->flags & QGROUP_STATUS_SIMPLE_MODE && !(q->c->fs->super.incompat & INCOMPAT_SIMPLE_QUOTA))
-		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "simple quota on a filesystem without that feature");
+		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "simple quotas are enabled, but simple-quota is not set");
 	if (s->flags & QGROUP_STATUS_RESCAN && (!(s->flags & QGROUP_STATUS_ON) || s->flags & QGROUP_STATUS_SIMPLE_MODE))
 		say(q, CHECK_QGROUP_STATUS, &key, "flags",
-		    "quota that is off or simple is being counted, and Linux waits for that without end");
+		    "rescan flag is set while quotas are disabled or simple, so Linux waits for it forever");
 	else if (s->flags & QGROUP_STATUS_ON &&
 		 !(s->flags & (QGROUP_STATUS_SIMPLE_MODE | QGROUP_STATUS_INCONSISTENT)) &&
 		 s->generation != q->c->fs->super.generation)
 		say(q, CHECK_QGROUP_STALE, &key, "generation",
-		    "counts of another commit, which Linux takes for inconsistent");
+		    "qgroup counters are from another generation, so Linux considers them inconsistent");
 }
 
 static void judge_config(struct check_quota *q)
@@ -136,7 +138,7 @@ static void judge_config(struct check_quota *q)
 	const struct check_qgroup *groups = q->groups.at;
 
 	if (!q->has_status) {
-		say(q, CHECK_QGROUP_CONFIG, NULL, NULL, "quota tree says nothing of its state");
+		say(q, CHECK_QGROUP_CONFIG, NULL, NULL, "quota tree has no status item");
 		return;
 	}
 	judge_status(q);
@@ -144,7 +146,7 @@ static void judge_config(struct check_quota *q)
 	for (size_t i = 0; i < q->groups.n; i++)
 		if (!groups[i].has_limit)
 			say(q, CHECK_QGROUP_CONFIG, &KEY(0, KEY_QGROUP_INFO, groups[i].id), NULL,
-			    "qgroup has no item for its limits");
+			    "qgroup has no limit item");
 	for (size_t i = CHECK_ROOTS_FIRST; i < q->c->roots.n; i++)
 		if (oid_is_file_tree(roots[i].root.id) && roots[i].item.refs && !check_qgroup_find(q, roots[i].root.id))
 			say(q, CHECK_QGROUP_MISSING, &KEY(0, KEY_QGROUP_INFO, roots[i].root.id), NULL,
@@ -158,7 +160,7 @@ static void tell(struct check_quota *q, const struct check_qgroup *g, const char
 
 	if (said == counted)
 		return;
-	err_corrupt(&what, field, "qgroup %" PRIu64 "/%" PRIu64 " says %" PRIu64 " bytes, there are %" PRIu64,
+	err_corrupt(&what, field, "qgroup %" PRIu64 "/%" PRIu64 " records %" PRIu64 " bytes, should be %" PRIu64,
 		    qgroup_level(g->id), g->id & ((UINT64_C(1) << 48) - 1), said, counted);
 	err_at_tree(&what, OID_QUOTA_TREE);
 	err_at_key(&what, &KEY(0, KEY_QGROUP_INFO, g->id));

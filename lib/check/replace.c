@@ -37,17 +37,15 @@ static void judge(struct check *c, const struct item *item)
 	const bool target = has_device(c, TARGET_DEVID, true);
 
 	if (state > REPLACE_SUSPENDED)
-		check_say(c, CHECK_DEV_REPLACE, &at, "device replacement in the unknown state %" PRIu64, state);
+		check_say(c, CHECK_DEV_REPLACE, &at, "unknown state of the device replacement: %" PRIu64, state);
 	else if (active && !has_device(c, devid, false))
-		check_say(c, CHECK_DEV_REPLACE, &at,
-			  "device %" PRIu64 " is being replaced, and the filesystem has no such device", devid);
+		check_say(c, CHECK_DEV_REPLACE, &at, "device %" PRIu64 " is being replaced, but does not exist", devid);
 	else if (active && !target)
 		check_say(c, CHECK_DEV_REPLACE, &at,
-			  "device %" PRIu64 " is being replaced, and the device that takes its place is missing",
-			  devid);
+			  "device %" PRIu64 " is being replaced, but the target device is missing", devid);
 	else if (!active && target)
 		check_say(c, CHECK_DEV_REPLACE, &at,
-			  "a device is there to take the place of another, and none is being replaced");
+			  "target device of a replacement exists, but no replacement is in progress");
 }
 
 int check_replace(struct check *c)

@@ -29,12 +29,12 @@ static void judge_drop(struct check *c, const struct btrkit_key *key, const stru
 
 	/* Linux resumes a drop if the objectid is non-zero, and crashes if the level is 0. */
 	if ((begun && item->drop_level > item->level) || (item->drop_progress.objectid && !item->drop_level))
-		say(c, CHECK_ROOT_DROP, key, "drop_level", "tree is being dropped at a level that it does not have");
+		say(c, CHECK_ROOT_DROP, key, "drop_level", "invalid drop level of a partly dropped tree");
 	/* A relocation tree is dropped while it is referenced. */
 	else if (begun && item->refs && key->objectid != OID_TREE_RELOC)
-		say(c, CHECK_ROOT_DROP, key, "drop_progress", "tree is being dropped, and is referred to");
+		say(c, CHECK_ROOT_DROP, key, "drop_progress", "tree has a drop progress, but is still referenced");
 	else if (!begun && item->drop_level)
-		say(c, CHECK_ROOT_DROP, key, "drop_level", "drop level of a tree that is not being dropped");
+		say(c, CHECK_ROOT_DROP, key, "drop_level", "tree has a drop level, but no drop progress");
 }
 
 /* Linux does not need this field for the top-level and data relocation trees, but btrfs check does. */
@@ -43,7 +43,7 @@ static void judge_dir(struct check *c, const struct btrkit_key *key, const struc
 	const bool has_files = oid_is_file_tree(key->objectid) || key->objectid == OID_DATA_RELOC_TREE;
 
 	if (has_files && item->root_dirid != OID_FIRST_FREE)
-		say(c, CHECK_ROOT_DIR, key, "root_dirid", "subvolume's top directory has another number than 256");
+		say(c, CHECK_ROOT_DIR, key, "root_dirid", "top directory of the subvolume is not inode 256");
 }
 
 /* Reports trees that nothing in the filesystem uses. */
@@ -54,15 +54,16 @@ static void judge_id(struct check *c, const struct btrkit_key *key)
 
 	if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE &&
 	    (id < OID_EXTENT_TREE || id > OID_REMAP_TREE || id == OID_CHUNK_TREE || id == OID_ROOT_TREE_DIR))
-		say(c, CHECK_ROOT_UNKNOWN, key, "key.objectid", "tree that Linux does not know");
+		say(c, CHECK_ROOT_UNKNOWN, key, "key.objectid", "root item of an unknown tree");
 	/* Linux searches backwards from this offset for a tree's last root item; an exact match is an error. */
 	else if (key->offset == UINT64_MAX)
-		say(c, CHECK_ROOT_KEY, key, "key.offset", "root item with the largest offset that there is");
+		say(c, CHECK_ROOT_KEY, key, "key.offset", "root item has the largest offset, which Linux refuses");
 	/* Linux uses the last one. */
 	else if (before->has_item && before->root.id == id && id != OID_TREE_RELOC)
-		say(c, CHECK_ROOT_TWICE, key, "key.offset", "tree has another root item before this one");
+		say(c, CHECK_ROOT_TWICE, key, "key.offset", "duplicate root item, another one has a lower offset");
 	else if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE && key->offset)
-		say(c, CHECK_ROOT_TWICE, key, "key.offset", "root item of a tree that Linux looks for elsewhere");
+		say(c, CHECK_ROOT_TWICE, key, "key.offset",
+		    "root item has a non-zero offset, so Linux does not find it");
 }
 
 static void judge(struct check *c, const struct item *at, const struct root_item *item)
@@ -70,9 +71,10 @@ static void judge(struct check *c, const struct item *at, const struct root_item
 	const struct btrkit_key *key = &at->key;
 
 	if (at->size != ROOT_ITEM_SHORT && item->generation_v2 && item->generation_v2 != item->generation)
-		say(c, CHECK_ROOT_GENERATION, key, "generation_v2", "root has two different generations");
+		say(c, CHECK_ROOT_GENERATION, key, "generation_v2",
+		    "generation and generation_v2 of the root item differ");
 	if (item->generation > c->fs->super.generation)
-		say(c, CHECK_ROOT_GENERATION, key, "generation", "tree is newer than the superblock");
+		say(c, CHECK_ROOT_GENERATION, key, "generation", "root item is newer than the superblock");
 	judge_drop(c, key, item);
 	judge_dir(c, key, item);
 	judge_id(c, key);
@@ -117,7 +119,7 @@ static void judge_missing(struct check *c)
 	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]) && !c->roots_lost; i++)
 		if (trees[i].wanted && !check_find_root(c, trees[i].id))
 			check_say(c, CHECK_TREE_MISSING, &(struct check_place){ .tree = OID_ROOT_TREE },
-				  "there is no %s tree", trees[i].name);
+				  "%s tree is missing", trees[i].name);
 }
 
 int check_roots(struct check *c)

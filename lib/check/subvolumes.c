@@ -37,11 +37,9 @@ static void judge_other_way(struct subvolumes *s, const struct btrkit_key *key, 
 
 	if (ret > 0)
 		say(s->c, CHECK_ROOT_REF, key, NULL,
-		    back ? "the tree that the subvolume lies in has no reference to it" :
-			   "subvolume has no reference back to the tree that it lies in");
+		    back ? "ROOT_BACKREF without a matching ROOT_REF" : "ROOT_REF without a matching ROOT_BACKREF");
 	else if (!ret && !back && !root_ref_decode(&s->refs.item, &there, NULL) && !same_ref(ref, &there))
-		say(s->c, CHECK_ROOT_REF, key, "name",
-		    "subvolume's reference back says another directory, index or name");
+		say(s->c, CHECK_ROOT_REF, key, "name", "ROOT_REF and ROOT_BACKREF differ in directory, index or name");
 }
 
 /* Finds the entry of that name in an item. @return whether there is one */
@@ -75,7 +73,8 @@ static void judge_entries(struct subvolumes *s, const struct btrkit_key *key, co
 
 	if (!parent || !oid_is_file_tree(key->objectid)) {
 		if (!s->c->blocks_lost)
-			say(s->c, CHECK_ROOT_REF, key, "key.objectid", "reference of a tree that there is not");
+			say(s->c, CHECK_ROOT_REF, key, "key.objectid",
+			    "parent of the subvolume is not an existing file tree");
 		return;
 	}
 	if (s->parent != key->objectid) {
@@ -84,10 +83,11 @@ static void judge_entries(struct subvolumes *s, const struct btrkit_key *key, co
 		s->parent = key->objectid;
 	}
 	if (look_at(s, &KEY(ref->dirid, KEY_DIR_ITEM, hash), key->offset, ref) > 0)
-		say(s->c, CHECK_ROOT_REF_ENTRY, key, "name", "no directory entry by that name leads to the subvolume");
+		say(s->c, CHECK_ROOT_REF_ENTRY, key, "name",
+		    "no directory entry with this name points to the subvolume");
 	if (look_at(s, &KEY(ref->dirid, KEY_DIR_INDEX, ref->sequence), key->offset, ref) > 0)
 		say(s->c, CHECK_ROOT_REF_ENTRY, key, "sequence",
-		    "no directory entry with that index leads to the subvolume");
+		    "no directory entry with this index points to the subvolume");
 }
 
 static void judge_ref(struct subvolumes *s, const struct item *item)
@@ -98,7 +98,7 @@ static void judge_ref(struct subvolumes *s, const struct item *item)
 	if (root_ref_decode(item, &ref, NULL))
 		return;
 	if (!check_find_root(s->c, child) && !s->c->blocks_lost)
-		say(s->c, CHECK_ROOT_REF, &item->key, "key.offset", "reference of a subvolume that there is not");
+		say(s->c, CHECK_ROOT_REF, &item->key, "key.offset", "reference to a subvolume that does not exist");
 	judge_other_way(s, &item->key, &ref);
 	if (item->key.type == KEY_ROOT_REF)
 		judge_entries(s, &item->key, &ref);
@@ -129,16 +129,16 @@ static void judge_subvolume(struct subvolumes *s, const struct btrkit_key *key, 
 	const int parents = num_parents(s, key->objectid, up);
 
 	if (refs > 1)
-		say(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume is referred to more than once");
+		say(s->c, CHECK_ROOT_REFS, key, "refs", "reference count of the subvolume is higher than 1");
 	else if (parents > 1)
-		say(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume lies in two trees");
+		say(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume is in more than one tree");
 	else if (!refs && parents > 0)
-		say(s->c, CHECK_ROOT_REFS, key, "refs", "deleted subvolume that lies in a directory");
+		say(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume has reference count 0, but is still in a tree");
 	if (refs && !parents && !s->c->blocks_lost)
-		say(s->c, CHECK_ROOT_LOST, key, NULL, "subvolume lies in no directory");
+		say(s->c, CHECK_ROOT_LOST, key, NULL, "subvolume is not in any directory");
 	/* Linux cleans up deleted subvolumes that have an orphan item. */
 	if (!refs && check_find(s->c, &s->refs, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key->objectid)) > 0)
-		say(s->c, CHECK_ROOT_ORPHAN, key, "refs", "deleted subvolume that nobody will clean up");
+		say(s->c, CHECK_ROOT_ORPHAN, key, "refs", "deleted subvolume has no orphan item");
 }
 
 static void judge_root(struct subvolumes *s, const struct check_root *root, size_t *up)
@@ -147,9 +147,9 @@ static void judge_root(struct subvolumes *s, const struct check_root *root, size
 
 	/* Linux does not accept these two if they are deleted. */
 	if (key.objectid == OID_FS_TREE && root->item.refs != 1)
-		say(s->c, CHECK_ROOT_REFS, &key, "refs", "the top-level subvolume is not referred to once");
+		say(s->c, CHECK_ROOT_REFS, &key, "refs", "reference count of the top-level subvolume is not 1");
 	else if (key.objectid == OID_DATA_RELOC_TREE && !root->item.refs)
-		say(s->c, CHECK_ROOT_REFS, &key, "refs", "the data relocation tree is deleted");
+		say(s->c, CHECK_ROOT_REFS, &key, "refs", "reference count of the data relocation tree is 0");
 	else if (key.objectid != OID_FS_TREE && oid_is_file_tree(key.objectid))
 		judge_subvolume(s, &key, root->item.refs, up);
 }
@@ -168,7 +168,7 @@ static void judge_circles(struct subvolumes *s, size_t *round)
 		}
 		if (round[at] == i + 1)
 			say(s->c, CHECK_ROOT_LOST, &KEY(roots[at].root.id, KEY_ROOT_ITEM, roots[at].root.key_offset),
-			    NULL, "subvolume lies in itself");
+			    NULL, "subvolume is inside itself");
 	}
 }
 
@@ -180,7 +180,8 @@ static void judge_orphan(struct subvolumes *s, const struct btrkit_key *key)
 	if ((root && root->has_item && !root->item.refs) || s->c->blocks_lost)
 		return;
 	if (check_find(s->c, &s->refs, &KEY(key->offset, KEY_INODE_ITEM, 0)) > 0)
-		say(s->c, CHECK_ROOT_ORPHAN_STRAY, key, "key.offset", "orphan item of nothing that is deleted");
+		say(s->c, CHECK_ROOT_ORPHAN_STRAY, key, "key.offset",
+		    "orphan item does not refer to a deleted subvolume");
 }
 
 /* If the entry is missing, Linux never unlocks the block it searched, and deleting any subvolume hangs. */
@@ -197,12 +198,13 @@ static void judge_default(struct subvolumes *s, bool lost)
 		return;
 	if (ret || !find_entry(&s->refs.item, &ref, &entry)) {
 		if (!lost)
-			say(s->c, CHECK_ROOT_DEFAULT, &key, NULL, "nothing says which subvolume is the default");
+			say(s->c, CHECK_ROOT_DEFAULT, &key, NULL, "no directory entry for the default subvolume");
 		return;
 	}
 	root = check_find_root(s->c, entry.location.objectid);
 	if (entry.location.type != KEY_ROOT_ITEM || !root || !oid_is_file_tree(root->root.id) || !root->item.refs)
-		say(s->c, CHECK_ROOT_DEFAULT, &key, "location", "the default subvolume is one that there is not");
+		say(s->c, CHECK_ROOT_DEFAULT, &key, "location",
+		    "entry for the default subvolume does not point to an existing one");
 }
 
 static void take_item(void *ctx, const struct item *item)

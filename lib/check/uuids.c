@@ -49,7 +49,7 @@ static void judge_root(struct check *c, struct cursor *cur, const struct check_r
 		ret = type != KEY_UUID_RECEIVED_SUBVOL || !leads_to_same(c, &cur->item, uuid);
 	if (ret > 0)
 		check_say(c, CHECK_UUID_MISSING, &(struct check_place){ .tree = OID_UUID_TREE, .key = &key },
-			  "subvolume %" PRIu64 " is not found by its UUID", root->root.id);
+			  "UUID tree has no entry for subvolume %" PRIu64, root->root.id);
 }
 
 /* Checks the target of an entry. */
@@ -70,7 +70,7 @@ static void judge_entry(void *ctx, const struct item *item)
 		if (!root || key_cmp(&key, &item->key))
 			check_say(c, CHECK_UUID_STALE,
 				  &(struct check_place){ .tree = OID_UUID_TREE, .key = &item->key },
-				  "subvolume %" PRIu64 " is found by a UUID that is not its own", id);
+				  "UUID tree entry does not match subvolume %" PRIu64, id);
 	}
 }
 
