@@ -73,14 +73,15 @@ static void blame(const struct gaps *g, enum check_code code, uint64_t tree, con
 	struct check_place at = { tree, truth->length ? truth->start : said->start, &key, NULL };
 
 	if (!said->length)
-		check_say(g->s->c, code, &at, "%" PRIu64 " bytes at %" PRIu64 " are free and not told", truth->length,
-			  truth->start);
+		check_say(g->s->c, code, &at, "%" PRIu64 " bytes at %" PRIu64 " are free, but not recorded as free",
+			  truth->length, truth->start);
 	else if (!truth->length)
-		check_say(g->s->c, code, &at, "%" PRIu64 " bytes at %" PRIu64 " are told to be free and are not",
+		check_say(g->s->c, code, &at, "%" PRIu64 " bytes at %" PRIu64 " are recorded as free, but are not free",
 			  said->length, said->start);
 	else
 		check_say(g->s->c, code, &at,
-			  "%" PRIu64 " bytes at %" PRIu64 " are told to be free, it is %" PRIu64 " at %" PRIu64,
+			  "free range is recorded as %" PRIu64 " bytes at %" PRIu64 ", should be %" PRIu64
+			  " at %" PRIu64,
 			  said->length, said->start, truth->length, truth->start);
 }
 
@@ -120,11 +121,11 @@ static void judge_groups(struct check *c)
 				  &(struct check_place){ c->group_tree, 0,
 							 &KEY(groups[i].start, KEY_BLOCK_GROUP_ITEM, groups[i].length),
 							 "used", .values = values },
-				  "block group says another number of bytes to be used than its extents have");
+				  "wrong number of used bytes in the block group");
 	}
 	if (!c->chunks_lost && totals[0] != totals[1])
 		check_say(c, CHECK_BYTES_USED, &(struct check_place){ .field = "bytes_used", .values = totals },
-			  "the superblock says another number of bytes to be used than extents have");
+			  "wrong number of used bytes in the superblock");
 }
 
 int check_space(struct check *c)
@@ -138,8 +139,8 @@ int check_space(struct check *c)
 	judge_groups(c);
 	if (has != !!tree && (tree || !c->roots_lost))
 		check_say(c, CHECK_SPACE_FEATURE, &(struct check_place){ .field = "compat_ro_flags" }, "%s",
-			  has ? "free-space-tree is set and there is no such tree" :
-				"there is a free space tree and free-space-tree is not set");
+			  has ? "free-space-tree is set, but there is no free space tree" :
+				"there is a free space tree, but free-space-tree is not set");
 	/* Linux rebuilds a free space tree that is not marked as valid. */
 	if (has && tree && super->compat_ro & COMPAT_RO_FREE_SPACE_TREE_VALID)
 		space_judge_tree(c, &tree->root);

@@ -50,7 +50,7 @@ static bool judge_size(struct check *c, const struct space_cache_group *cache)
 		if (told)
 			check_say(c, CHECK_SPACE_CACHE_SIZE,
 				  &(struct check_place){ OID_ROOT_TREE, 0, key, "size", .values = values },
-				  "the cache of free space is said to be larger than its file is");
+				  "size of the free space cache exceeds the extents of its file");
 	}
 	cursor_release(&cur);
 	if (ret == -ENOMEM)
@@ -77,7 +77,7 @@ static void judge_group(struct space *s, const struct check_group *g)
 	if (!told && cache.state == SPACE_CACHE_IGNORED && !cache.unfinished)
 		check_say(s->c, CHECK_SPACE_CACHE_FILE,
 			  &(struct check_place){ OID_ROOT_TREE, 0, &KEY(OID_FREE_SPACE, 0, g->start) },
-			  "the cache of free space cannot be used: %s", cache.why);
+			  "free space cache is unusable: %s", cache.why);
 	if (cache.state == SPACE_CACHE_USABLE)
 		ret = block_group_supers(s->c->fs, &group, &gaps.supers, &what);
 	if (!ret && cache.state == SPACE_CACHE_USABLE)

@@ -21,7 +21,7 @@ static int tell_stray(void *ctx, const struct range *range)
 			  &(struct check_place){ OID_FREE_SPACE_TREE, 0,
 						 &KEY(range->start, KEY_FREE_SPACE_INFO, range->length),
 						 "key.objectid" },
-			  "free space of no block group");
+			  "free space outside any block group");
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static void judge_group(struct space *s, struct free_space_tree *t, const struct
 		check_say(s->c, CHECK_SPACE_INFO,
 			  &(struct check_place){ OID_FREE_SPACE_TREE, 0,
 						 &KEY(g->start, KEY_FREE_SPACE_INFO, g->length) },
-			  "block group without free space info");
+			  "block group has no free space info");
 	else if (ret < 0)
 		tell(s->c, CHECK_SPACE_INFO, ret, &what);
 	if (ret)
@@ -90,6 +90,6 @@ void space_judge_tree(struct check *c, const struct tree_root *root)
 		tell(c, CHECK_SPACE_ITEM, ret, &what);
 	if (t.strays && !c->groups_lost && !c->chunks_lost)
 		check_say(c, CHECK_SPACE_STRAY, &(struct check_place){ OID_FREE_SPACE_TREE },
-			  "%" PRIu64 " items of free space of no block group", t.strays);
+			  "%" PRIu64 " free space items outside any block group", t.strays);
 	free_space_tree_release(&t);
 }

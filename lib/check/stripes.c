@@ -51,10 +51,12 @@ static void judge_copies(struct stripes *s, const struct item *item, const struc
 	if (number == volume_num_chunks(v))
 		return;
 	if (n < raid_profile_find(group->flags)->copies)
-		blame(s, CHECK_STRIPE_PLACE, item, "item_size", "data with fewer copies than its block group has");
+		blame(s, CHECK_STRIPE_PLACE, item, "item_size",
+		      "stripe extent has fewer copies than the profile of its block group");
 	for (size_t i = 0; i < n; i++)
 		if (!is_of(volume_chunk(v, number), &strides[i], item->key.offset))
-			blame(s, CHECK_STRIPE_PLACE, item, "physical", "a copy of data lies outside of its chunk");
+			blame(s, CHECK_STRIPE_PLACE, item, "physical",
+			      "copy in the stripe extent is outside the chunk");
 }
 
 static void judge_place(struct stripes *s, const struct item *item)
@@ -63,7 +65,7 @@ static void judge_place(struct stripes *s, const struct item *item)
 	const struct check_group *g = check_group_of(s->c, start, &s->group_hint);
 
 	if (!g || length > g->start + g->length - start || !(g->flags & BG_DATA))
-		blame(s, CHECK_STRIPE_PLACE, item, "key", "a place of data that lies in no block group of data");
+		blame(s, CHECK_STRIPE_PLACE, item, "key", "stripe extent is not inside a data block group");
 	else if (is_mapped(g->flags) && !s->c->chunks_lost)
 		judge_copies(s, item, g);
 }
@@ -79,7 +81,7 @@ static void judge_use(struct stripes *s, const struct item *item)
 		const uint64_t behind = e ? check_extent_start(e) + (uint64_t)e->sectors * sector : 0;
 
 		if (behind <= pos) {
-			blame(s, CHECK_STRIPE_EXTENT, item, "key", "a place of what is in no data extent");
+			blame(s, CHECK_STRIPE_EXTENT, item, "key", "stripe extent maps space without a data extent");
 			return;
 		}
 		pos = behind;
@@ -98,13 +100,13 @@ static void take(void *ctx, const struct item *item)
 		return;
 	}
 	if (!length || length % s->c->items.sectorsize || start + length < start) {
-		blame(s, CHECK_STRIPE_PLACE, item, "key.offset", "a place of a length that no data has");
+		blame(s, CHECK_STRIPE_PLACE, item, "key.offset", "invalid length of the stripe extent");
 		return;
 	}
 	judge_place(s, item);
 	judge_use(s, item);
 	if (start < s->end)
-		blame(s, CHECK_STRIPE_OVERLAP, item, "key.objectid", "a place of data that the item before has");
+		blame(s, CHECK_STRIPE_OVERLAP, item, "key.objectid", "stripe extent overlaps the previous one");
 	if (start + length <= s->end)
 		return;
 	check_ranges_add(s->c, &s->c->stripes, start < s->end ? s->end : start, start + length);
