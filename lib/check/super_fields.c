@@ -31,23 +31,23 @@ static void judge_numbers(struct check *c, const struct super *s)
 	const uint64_t root_dir = le64_get(s->disk.root_dir_objectid);
 
 	if (!stripesize || stripesize & (stripesize - 1))
-		blame(c, CHECK_SUPER_FIELD, "stripesize", "the superblock has stripesize %" PRIu32, stripesize);
+		blame(c, CHECK_SUPER_FIELD, "stripesize", "invalid stripesize %" PRIu32, stripesize);
 	else if (stripesize != 4096 && stripesize != s->sectorsize)
-		blame(c, CHECK_SUPER_VALUE, "stripesize",
-		      "the superblock has stripesize %" PRIu32 ", of no use to anybody", stripesize);
+		blame(c, CHECK_SUPER_VALUE, "stripesize", "stripesize %" PRIu32 " is neither 4096 nor the sectorsize",
+		      stripesize);
 	if (s->bytes_used < BLOCKS_MIN * (uint64_t)s->nodesize)
-		blame(c, CHECK_SUPER_FIELD, "bytes_used",
-		      "the superblock says %" PRIu64 " bytes are used, fewer than any filesystem has", s->bytes_used);
+		blame(c, CHECK_SUPER_FIELD, "bytes_used", "bytes_used is %" PRIu64 ", less than in an empty filesystem",
+		      s->bytes_used);
 	if (root_dir != OID_ROOT_TREE_DIR)
-		blame(c, CHECK_SUPER_VALUE, "root_dir_objectid",
-		      "the directory of the root tree is said to be inode %" PRIu64, root_dir);
+		blame(c, CHECK_SUPER_VALUE, "root_dir_objectid", "root tree directory is inode %" PRIu64 ", expected 6",
+		      root_dir);
 	if (s->cache_generation > s->generation && s->cache_generation != UINT64_MAX)
 		blame(c, CHECK_SUPER_VALUE, "cache_generation",
-		      "cache generation %" PRIu64 " in a superblock of generation %" PRIu64, s->cache_generation,
+		      "cache generation %" PRIu64 " is newer than superblock generation %" PRIu64, s->cache_generation,
 		      s->generation);
 	if (s->uuid_tree_generation > s->generation)
 		blame(c, CHECK_SUPER_VALUE, "uuid_tree_generation",
-		      "generation %" PRIu64 " of the UUID tree in a superblock of generation %" PRIu64,
+		      "UUID tree generation %" PRIu64 " is newer than superblock generation %" PRIu64,
 		      s->uuid_tree_generation, s->generation);
 }
 
@@ -69,18 +69,18 @@ static void judge_features(struct check *c, const struct super *s)
 	const uint64_t unknown = s->compat_ro & ~known_compat_ro();
 
 	if (unknown)
-		blame(c, CHECK_SUPER_FEATURE, "compat_ro_flags", "unknown features 0x%" PRIx64, unknown);
+		blame(c, CHECK_SUPER_FEATURE, "compat_ro_flags", "unknown compat_ro features 0x%" PRIx64, unknown);
 	if (s->compat_ro & COMPAT_RO_BLOCK_GROUP_TREE &&
 	    ((s->compat_ro & valid) != valid || !(s->incompat & INCOMPAT_NO_HOLES)))
 		blame(c, CHECK_SUPER_FEATURE, "compat_ro_flags",
-		      "block-group-tree without a valid free space tree or without no-holes");
+		      "block-group-tree requires no-holes and a valid free space tree");
 	else if ((s->compat_ro & valid) == COMPAT_RO_FREE_SPACE_TREE_VALID)
 		blame(c, CHECK_SUPER_VALUE, "compat_ro_flags",
-		      "the free space tree is said to be valid, and not to be there");
+		      "free-space-tree-valid is set, but free-space-tree is not");
 	if (s->incompat & INCOMPAT_MIXED_GROUPS && s->nodesize != s->sectorsize)
 		blame(c, CHECK_SUPER_FEATURE, "incompat_flags",
-		      "mixed-groups where nodesize and sectorsize are %" PRIu32 " and %" PRIu32, s->nodesize,
-		      s->sectorsize);
+		      "mixed-groups requires that nodesize %" PRIu32 " and sectorsize %" PRIu32 " are equal",
+		      s->nodesize, s->sectorsize);
 }
 
 void supers_judge_fields(struct check *c)
@@ -93,5 +93,5 @@ void supers_judge_fields(struct check *c)
 	if (features_half_done(s, list, sizeof(list)))
 		blame(c, CHECK_SUPER_UNFINISHED, "flags", "%s", list);
 	if (s->flags & FLAG_ERROR)
-		blame(c, CHECK_SUPER_UNFINISHED, "flags", "the filesystem is marked as erroneous");
+		blame(c, CHECK_SUPER_UNFINISHED, "flags", "filesystem is marked as having errors");
 }

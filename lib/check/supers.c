@@ -107,15 +107,15 @@ static void judge_mirror(const struct copies *on, const struct super *primary, c
 	const char *field;
 
 	if (memcmp(s->fsid, primary->fsid, UUID_SIZE) || s->devid != primary->devid) {
-		blame(on, CHECK_SUPER_COPY, mirror, at, "fsid", NULL, "is of another filesystem or device");
+		blame(on, CHECK_SUPER_COPY, mirror, at, "fsid", NULL, "belongs to another filesystem or device");
 	} else if (s->generation < primary->generation) {
-		blame(on, CHECK_SUPER_OLD, mirror, at, "generation", values, "is older than the primary one");
+		blame(on, CHECK_SUPER_OLD, mirror, at, "generation", values, "is older than the primary superblock");
 	} else if (s->generation > primary->generation) {
-		blame(on, CHECK_SUPER_NEW, mirror, at, "generation", values, "is newer than the primary one");
+		blame(on, CHECK_SUPER_NEW, mirror, at, "generation", values, "is newer than the primary superblock");
 	} else {
 		field = differing_field(&primary->disk, &s->disk, log, false);
 		if (field)
-			blame(on, CHECK_SUPER_COPY, mirror, at, field, NULL, "differs from the primary one");
+			blame(on, CHECK_SUPER_COPY, mirror, at, field, NULL, "differs from the primary superblock");
 	}
 }
 
@@ -130,7 +130,7 @@ static void judge_primary(const struct copies *on, const struct super *s, uint64
 	if (memcmp(s->fsid, used->fsid, UUID_SIZE))
 		return;
 	if (s->generation != used->generation) {
-		blame(on, CHECK_SUPER_STALE, 0, at, "generation", values, "is not of the generation of the filesystem");
+		blame(on, CHECK_SUPER_STALE, 0, at, "generation", values, "has another generation than the filesystem");
 		return;
 	}
 	field = differing_field(&used->disk, &s->disk, false, true);

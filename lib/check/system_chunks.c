@@ -20,12 +20,12 @@ void volume_system_chunk(struct volume_check *v, const struct item *item)
 		if (key_cmp(&copy.key, &item->key))
 			continue;
 		if (copy.size != item->size || memcmp(copy.data, item->data, item->size))
-			blame(v, &item->key, "system chunk that differs from the superblock's copy of it");
+			blame(v, &item->key, "system chunk differs from its copy in the superblock");
 		return;
 	}
 	/* A truncated array is reported as such. */
 	if (ret > 0)
-		blame(v, &item->key, "system chunk of which the superblock has no copy");
+		blame(v, &item->key, "system chunk has no copy in the superblock");
 }
 
 void volume_system_chunks(const struct volume_check *v)
@@ -43,7 +43,7 @@ void volume_system_chunks(const struct volume_check *v)
 			if (chunks[i].type & BG_SYSTEM && chunks[i].logical == copy.key.offset)
 				found = &chunks[i];
 		if (copy.key.objectid != OID_FIRST_CHUNK_TREE || (!found && !v->c->chunks_lost))
-			blame(v, &copy.key, "the superblock has a system chunk that there is not");
+			blame(v, &copy.key, "system chunk in the superblock is missing from the chunk tree");
 	}
 	if (ret < 0)
 		check_tell(v->c, CHECK_SYSTEM_CHUNK, &what);

@@ -43,7 +43,7 @@ static int allocate(const struct check_tables *t, int fd, size_t bytes, struct b
 {
 	const int errnum = posix_fallocate(fd, 0, (off_t)bytes);
 
-	return errnum ? err_system(err, errnum, "cannot make room in %s", t->spill) : 0;
+	return errnum ? err_system(err, errnum, "cannot allocate space in %s", t->spill) : 0;
 }
 
 /* Moves the table from memory to a file. */
@@ -54,7 +54,7 @@ static int spill(struct check_tables *t, struct check_table *table, size_t room,
 	int ret;
 
 	if (fd < 0)
-		return err_system(err, errno, "cannot make a temporary file in %s", t->spill);
+		return err_system(err, errno, "cannot create a temporary file in %s", t->spill);
 	ret = allocate(t, fd, room * table->entry, err);
 	if (ret) {
 		close(fd);
@@ -124,7 +124,7 @@ int check_table_reserve(struct check_tables *t, struct check_table *table, size_
 		ret = grow_memory(table, room, err);
 	else if (!t->spill)
 		return err_set(err, BTRKIT_NO_MEMORY,
-			       "tables would take more than %" PRIu64 " bytes, and there is no directory to spill to",
+			       "tables need more than %" PRIu64 " bytes, and no directory to spill to is given",
 			       t->memory);
 	else
 		ret = spill(t, table, room, err);

@@ -43,19 +43,20 @@ static void take_chunk(struct volume_check *v, const struct item *item)
 		return;
 	}
 	if (item->key.objectid != OID_FIRST_CHUNK_TREE)
-		blame(v->c, CHECK_CHUNK_SHAPE, item, "key.objectid", "chunk where no chunks are looked for");
+		blame(v->c, CHECK_CHUNK_SHAPE, item, "key.objectid",
+		      "invalid objectid of the chunk item, expected 256");
 	if (chunk.type & BG_SYSTEM)
 		volume_system_chunk(v, item);
 	shape = (struct raid_shape){ chunk.type, chunk.num_stripes };
 	if (!raid_shape_valid(&shape)) {
 		blame(v->c, CHECK_CHUNK_SHAPE, item, "num_stripes",
-		      "chunk of a number of stripes that its profile has not");
+		      "number of stripes does not match the chunk's profile");
 		v->c->chunks_lost = true;
 		return;
 	}
 	add_stripes(v, &chunk, &shape);
 	if (last && chunk.logical - last->logical < last->length) {
-		blame(v->c, CHECK_CHUNK_OVERLAP, item, "key.offset", "chunk begins inside the one before");
+		blame(v->c, CHECK_CHUNK_OVERLAP, item, "key.offset", "chunk overlaps the previous one");
 		return;
 	}
 	to = check_list_add(v->c, &v->chunks, sizeof(*to));
@@ -96,7 +97,7 @@ static void judge_profiles(const struct volume_check *v)
 	if ((flags & (BG_RAID5 | BG_RAID6) && !(incompat & INCOMPAT_RAID56)) ||
 	    (flags & (BG_RAID1C3 | BG_RAID1C4) && !(incompat & INCOMPAT_RAID1C34)))
 		check_say(v->c, CHECK_SUPER_VALUE, &(struct check_place){ .field = "incompat_flags" },
-			  "the feature of a chunk's profile is not set");
+			  "a chunk has a profile whose incompat flag is not set");
 }
 
 int check_volume(struct check *c)
