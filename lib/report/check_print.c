@@ -97,7 +97,7 @@ static void print_verdict(struct emit *e, const struct btrkit_check_result *r)
 	const uint64_t left = r->findings[BTRKIT_CHECK_LEFTOVER];
 
 	if (refused + wrong)
-		emit_textf(e, ": %" PRIu64 " error%s, of which Linux refuses %" PRIu64, refused + wrong,
+		emit_textf(e, ": %" PRIu64 " error%s (%" PRIu64 " refused)", refused + wrong,
 			   refused + wrong > 1 ? "s" : "", refused);
 	else
 		emit_text(e, ": no errors");
