@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,70 +37,81 @@ struct request {
 };
 
 struct listing {
-	const struct btrkit_fiemap_sink *sink;
+	const struct command *cmd;
+	const struct request *req;
+	struct btrkit_fiemap_printer *printer;
+	const struct btrkit_fiemap_sink *sink; /* of the printer */
 	struct btrkit_fiemap_stats stats;
-	bool any; /* something was listed */
-};
-
-/* Text names a file as it was given, as filefrag does; the other formats name it as its subvolume does. */
-struct named {
-	const struct btrkit_fiemap_sink *sink;
-	const char *path; /* as given; NULL: relative to the subvolume */
-	bool begun; /* something of the file was printed */
+	const char *path;     /* as given; NULL: files are named as their subvolumes name them */
+	uint64_t root, inode; /* of the file being printed; 0: none */
+	bool any;	      /* something was printed */
+	bool failed;	      /* something could not be listed */
 };
 
 static int begin_file(void *ctx, const struct btrkit_fiemap_file *file)
 {
 	struct btrkit_fiemap_file as_given = *file;
-	struct named *n = ctx;
+	struct listing *l = ctx;
 
-	n->begun = true;
-	if (n->path) {
-		as_given.path = n->path;
-		as_given.path_len = strlen(n->path);
+	l->any = true;
+	l->root = file->root;
+	l->inode = file->inode;
+	/* Text names a file as it was given, as filefrag does; the other formats name it as its subvolume does. */
+	if (l->path && !l->req->format) {
+		as_given.path = l->path;
+		as_given.path_len = strlen(l->path);
 	}
-	return n->sink->file(n->sink->ctx, &as_given);
+	return l->sink->file(l->sink->ctx, &as_given);
 }
 
 static int pass_extents(void *ctx, const struct btrkit_extent *rows, size_t count)
 {
-	const struct named *n = ctx;
+	const struct listing *l = ctx;
 
-	return n->sink->extents(n->sink->ctx, rows, count);
+	return l->sink->extents(l->sink->ctx, rows, count);
 }
 
 static int pass_owners(void *ctx, const struct btrkit_reference *refs, size_t count)
 {
-	const struct named *n = ctx;
+	const struct listing *l = ctx;
 
-	return n->sink->owners(n->sink->ctx, refs, count);
+	return l->sink->owners(l->sink->ctx, refs, count);
 }
 
-/*
- * Lists each path. One that cannot be listed is reported, and the others still are, as filefrag does it; but a listing
- * that breaks off within a file ends there. @return 0; 1: some paths were reported; <0
- */
-static int list_paths(const struct command *cmd, struct btrkit_fs *fs, const struct request *req, struct listing *l,
-		      struct btrkit_error *err)
+/* The error names the tree and, for most damage of a file without a path, the key of the item. */
+static int report(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what)
+{
+	struct listing *l = ctx;
+	const char *device = l->req->devices.at[0];
+
+	l->failed = true;
+	if (file->inode && file->root == l->root && file->inode == l->inode)
+		btrkit_fiemap_printer_break_off(l->printer);
+	if (file->path_len)
+		cmd_fail_path(l->cmd, device, file->path, file->path_len, what);
+	else
+		cmd_fail(l->cmd, device, what);
+	return 0;
+}
+
+/* Lists each path. One that cannot be listed is reported, and the others still are, as filefrag does it. */
+static int list_paths(struct listing *l, struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sink,
+		      const struct cmd_output *out, struct btrkit_error *err)
 {
 	uint64_t root;
-	int ret = cmd_find_subvolume(fs, req->subvol, &root, err), failed = 0;
+	int ret = cmd_find_subvolume(fs, l->req->subvol, &root, err);
 
-	for (int i = 0; !ret && i < req->num_paths; i++) {
-		const char *path = req->paths[i];
-		struct named named = { l->sink, req->format ? NULL : path, false };
-		const struct btrkit_fiemap_sink sink = { begin_file, pass_extents, &named,
-							 l->sink->owners ? pass_owners : NULL };
+	for (int i = 0; !ret && i < l->req->num_paths; i++) {
+		const char *path = l->req->paths[i];
 
-		ret = btrkit_fiemap_path(fs, root, path, &sink, &l->stats, err);
-		l->any |= named.begun;
-		if (ret < 0 && !named.begun) {
-			cmd_fail_path(cmd, req->devices.at[0], path, strlen(path), err);
-			ret = 0;
-			failed = 1;
-		}
+		l->path = path;
+		l->root = l->inode = 0;
+		ret = btrkit_fiemap_path(fs, root, path, sink, &l->stats, err);
+		if (ret < 0 && !out->error && ret != -ENOMEM)
+			ret = report(l, &(struct btrkit_fiemap_file){ .root = l->root, .inode = l->inode, .path = path,
+								      .path_len = strlen(path) }, err);
 	}
-	return ret ? ret : failed;
+	return ret;
 }
 
 static void say_stats(const struct btrkit_fiemap_stats *s)
@@ -128,21 +140,22 @@ static void say_stats(const struct btrkit_fiemap_stats *s)
 static int print(const struct command *cmd, const struct request *req, struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_fiemap_printer *printer = NULL;
+	struct listing l = { .cmd = cmd, .req = req };
+	const struct btrkit_fiemap_sink sink = { begin_file, pass_extents, &l, req->owners ? pass_owners : NULL,
+						 report };
 	struct cmd_output out = { 0 };
-	struct listing l = { 0 };
 	int ret, ended, status;
 
 	ret = btrkit_fiemap_printer_create(fs, req->format, req->owners ? BTRKIT_FIEMAP_OWNERS : 0, cmd_write, &out,
-					   &printer, &err);
+					   &l.printer, &err);
 	if (!ret) {
-		l.sink = btrkit_fiemap_printer_sink(printer);
-		ret = req->all ? btrkit_fiemap_all(fs, l.sink, &l.stats, &err) : list_paths(cmd, fs, req, &l, &err);
+		l.sink = btrkit_fiemap_printer_sink(l.printer);
+		ret = req->all ? btrkit_fiemap_all(fs, &sink, &l.stats, &err) : list_paths(&l, fs, &sink, &out, &err);
 	}
 	/* Without any file a header alone would look like an empty listing. */
-	ended = btrkit_fiemap_printer_finish(printer, !ret || (ret > 0 && l.any));
-	status = cmd_end(cmd, req->devices.at[0], &out, ret < 0 ? ret : ended, &err);
-	if (ret > 0)
+	ended = btrkit_fiemap_printer_finish(l.printer, !ret && (!l.failed || l.any));
+	status = cmd_end(cmd, req->devices.at[0], &out, ret ? ret : ended, &err);
+	if (l.failed)
 		status = cmd_failed(cmd);
 	if (req->stats && status == EXIT_DONE)
 		say_stats(&l.stats);

@@ -55,7 +55,14 @@ struct btrkit_fiemap_sink {
 	 * references.
 	 */
 	int (*owners)(void *ctx, const struct btrkit_reference *refs, size_t n);
-	void (*reserved[4])(void);	/**< NULL */
+	/**
+	 * May be NULL, and then the first failure ends the listing. Otherwise btrkit_fiemap_all() reports what it
+	 * cannot list and continues after it: a file, of which some rows may have been passed already; or with inode 0
+	 * what is in a part of the subvolume's tree; or with root 0 subvolumes. The path may be empty. @p what is valid
+	 * only during the call.
+	 */
+	int (*problem)(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what);
+	void (*reserved[3])(void);	/**< NULL */
 };
 
 /**
@@ -134,6 +141,13 @@ int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format
  * Since: 0.1
  */
 const struct btrkit_fiemap_sink *btrkit_fiemap_printer_sink(struct btrkit_fiemap_printer *printer);
+
+/**
+ * Ends the current file without what would follow its last row in a text, because its listing failed.
+ *
+ * Since: 0.1
+ */
+void btrkit_fiemap_printer_break_off(struct btrkit_fiemap_printer *printer);
 
 /**
  * Writes the remaining output and frees the printer. NULL is allowed.

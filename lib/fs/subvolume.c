@@ -26,9 +26,11 @@ int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, stru
 	return r == 1 ? err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, id) : r;
 }
 
-int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, struct btrkit_error *err)
+int subvolume_next_around(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, cursor_lost_fn lost, void *ctx,
+			  struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(after < OID_FS_TREE ? OID_FS_TREE : after + 1, KEY_ROOT_ITEM, 0);
+	bool first = true;
 	struct cursor c;
 	int r;
 
@@ -37,19 +39,23 @@ int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, 
 	if (after >= OID_FS_TREE && key.objectid < OID_FIRST_FREE)
 		key.objectid = OID_FIRST_FREE;
 	cursor_init(&c, fs, &fs->root_tree);
-	for (r = cursor_seek(&c, &key, err); !r; r = cursor_next(&c, err)) {
+	while (!(r = cursor_next_around(&c, &key, first, lost, ctx, err))) {
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
 		struct root_item item;
 
+		first = false;
 		if (c.item.key.objectid > OID_LAST_FREE) {
 			r = 1;
 			break;
 		}
 		if (c.item.key.type != KEY_ROOT_ITEM || !oid_is_file_tree(c.item.key.objectid))
 			continue;
-		r = cursor_blame(&c, root_item_decode(&fs->items, &c.item, &item, err), err);
-		if (r)
-			break;
-		if (item.refs) {
+		r = cursor_blame(&c, root_item_decode(&fs->items, &c.item, &item, &what), &what);
+		if (r) {
+			r = lost(ctx, r, &what);
+			if (r)
+				break;
+		} else if (item.refs) {
 			ret->root = fs_root_of(fs, &c.item.key, &item);
 			ret->item = item;
 			break;
@@ -57,6 +63,17 @@ int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, 
 	}
 	cursor_release(&c);
 	return r;
+}
+
+/* A cursor_lost_fn that ends the search. */
+static int end(void *ctx, int ret, const struct btrkit_error *what)
+{
+	return err_pass(ctx, what, ret);
+}
+
+int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, struct btrkit_error *err)
+{
+	return subvolume_next_around(fs, after, ret, end, err, err);
 }
 
 int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err)

@@ -23,6 +23,9 @@ int subvolume_try(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, stru
  */
 int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same, skipping what cannot be read; @lost also gets the error of a root item. */
+int subvolume_next_around(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, cursor_lost_fn lost, void *ctx,
+			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Finds the id of the default subvolume. @return 0; -ENOENT: there is none; <0 */
 int subvolume_default(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -20,6 +20,7 @@
 #include "lib/report/share.h"
 
 #define ROWS_MAX 1024
+#define STOPPED "stopped by the caller"
 
 /* The file whose items are being read. */
 struct current_file {
@@ -37,7 +38,8 @@ struct listing {
 	struct btrkit_fs *fs;
 	const struct btrkit_fiemap_sink *sink;
 	struct btrkit_fiemap_stats *stats;
-	struct btrkit_error *err;
+	struct btrkit_error err; /* of the caller or, if the listing continues, of the next problem */
+	bool stopped;		 /* by the caller */
 	struct cursor cursor;
 	struct path_namer *namer;
 	struct share_ctx share;
@@ -54,19 +56,41 @@ struct listing {
 /* Convert the result of a sink's function. */
 static int sink_result(struct listing *l, int ret)
 {
-	return ret ? err_system(l->err, ret, "stopped by the caller") : 0;
+	l->stopped |= ret != 0;
+	return ret ? err_system(&l->err, ret, STOPPED) : 0;
+}
+
+static int describe(struct listing *l, struct btrkit_fiemap_file *file, struct btrkit_error *err)
+{
+	*file = (struct btrkit_fiemap_file){
+		.root = l->cursor.root.id, .inode = l->file.inode, .size = l->file.size, .path = ""
+	};
+	return l->file.named ? path_namer_path(l->namer, l->file.parent, l->file.name, l->file.name_len, &file->path,
+					       &file->path_len, err) : 0;
+}
+
+/* Report why the listing of the current file ends here, and skip the rest of it. @return 0: continue; <0 */
+static int give_up(struct listing *l, int ret, const struct btrkit_error *what)
+{
+	struct btrkit_fiemap_file file;
+
+	if (l->one_inode || !l->sink->problem || l->stopped || ret == -ENOMEM)
+		return err_pass(&l->err, what, ret);
+	/* Without a path if that is what cannot be read. */
+	(void)describe(l, &file, NULL);
+	ret = sink_result(l, l->sink->problem(l->sink->ctx, &file, what));
+	if (!ret)
+		l->err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	l->num_rows = 0;
+	l->file.regular = false;
+	return ret;
 }
 
 static int announce(struct listing *l)
 {
-	struct btrkit_fiemap_file file = {
-		.root = l->cursor.root.id, .inode = l->file.inode, .size = l->file.size, .path = ""
-	};
-	int ret = 0;
+	struct btrkit_fiemap_file file;
+	int ret = describe(l, &file, &l->err);
 
-	if (l->file.named)
-		ret = path_namer_path(l->namer, l->file.parent, l->file.name, l->file.name_len, &file.path,
-				      &file.path_len, l->err);
 	if (!ret)
 		ret = sink_result(l, l->sink->file(l->sink->ctx, &file));
 	l->file.announced = true;
@@ -80,7 +104,7 @@ static int tell_owners(struct listing *l)
 
 	l->refs.n = 0;
 	if (l->row_extent)
-		ret = references_load(&l->refs, l->row_extent, l->err);
+		ret = references_load(&l->refs, l->row_extent, &l->err);
 	return ret ? ret : sink_result(l, l->sink->owners(l->sink->ctx, l->refs.at, l->refs.n));
 }
 
@@ -131,12 +155,14 @@ static int add_row(struct listing *l, const struct btrkit_extent *row, uint64_t 
 
 static int finish_file(struct listing *l)
 {
+	int ret = 0;
+
 	if (l->num_rows)
 		l->rows[l->num_rows - 1].flags |= BTRKIT_EXTENT_LAST;
 	/* Only a listing of a single file includes a file without rows. */
 	if (l->num_rows || (l->one_inode && l->file.inode))
-		return hand_out(l, 0);
-	return 0;
+		ret = hand_out(l, 0);
+	return ret ? give_up(l, ret, &l->err) : 0;
 }
 
 /* Determine the sharing of the leaf when its first data extent is encountered. */
@@ -144,9 +170,9 @@ static int judge_leaf(struct listing *l)
 {
 	int ret;
 
-	ret = share_leaf(&l->share, &l->cursor, &l->leaf_shared, l->err);
+	ret = share_leaf(&l->share, &l->cursor, &l->leaf_shared, &l->err);
 	if (!ret && !l->leaf_shared)
-		ret = share_load_batch(&l->share, &l->cursor, l->one_inode, l->err);
+		ret = share_load_batch(&l->share, &l->cursor, l->one_inode, &l->err);
 	l->leaf_judged = !ret;
 	return ret;
 }
@@ -159,7 +185,7 @@ static int is_shared(struct listing *l, const struct file_extent *fe, uint32_t *
 	if (!l->leaf_judged)
 		ret = judge_leaf(l);
 	if (!ret)
-		ret = share_extent_shared(&l->share, &l->cursor, fe, l->leaf_shared, &shared, l->err);
+		ret = share_extent_shared(&l->share, &l->cursor, fe, l->leaf_shared, &shared, &l->err);
 	if (shared)
 		*flags |= BTRKIT_EXTENT_SHARED;
 	return ret;
@@ -171,7 +197,7 @@ static int add_extent(struct listing *l)
 	struct file_extent fe;
 	int ret;
 
-	ret = cursor_blame(&l->cursor, file_extent_decode(&l->fs->items, &l->cursor.item, &fe, l->err), l->err);
+	ret = cursor_blame(&l->cursor, file_extent_decode(&l->fs->items, &l->cursor.item, &fe, &l->err), &l->err);
 	if (ret)
 		return ret;
 	if (fe.type == FILE_EXTENT_INLINE) {
@@ -202,7 +228,7 @@ static int begin_file(struct listing *l)
 	share_new_file(&l->share);
 	if (l->cursor.item.key.type != KEY_INODE_ITEM)
 		return 0;
-	ret = cursor_blame(&l->cursor, inode_item_decode(&l->fs->items, &l->cursor.item, &inode, l->err), l->err);
+	ret = cursor_blame(&l->cursor, inode_item_decode(&l->fs->items, &l->cursor.item, &inode, &l->err), &l->err);
 	if (ret)
 		return ret;
 	l->file.regular = S_ISREG(inode.mode);
@@ -217,13 +243,25 @@ static int take_name(struct listing *l)
 	struct inode_ref ref;
 	int ret;
 
-	ret = inode_ref_next(&it, &ref, l->err);
+	ret = inode_ref_next(&it, &ref, &l->err);
 	if (ret)
-		return ret < 0 ? cursor_blame(&l->cursor, ret, l->err) : 0;
+		return ret < 0 ? cursor_blame(&l->cursor, ret, &l->err) : 0;
 	l->file.named = true;
 	l->file.parent = ref.parent;
 	l->file.name_len = ref.name_len;
 	memcpy(l->file.name, ref.name, ref.name_len);
+	return 0;
+}
+
+static int take_fact(struct listing *l)
+{
+	switch (l->cursor.item.key.type) {
+	case KEY_INODE_REF:
+	case KEY_INODE_EXTREF:
+		return l->file.named ? 0 : take_name(l);
+	case KEY_EXTENT_DATA:
+		return add_extent(l);
+	}
 	return 0;
 }
 
@@ -239,33 +277,43 @@ static int take_item(struct listing *l)
 	}
 	if (l->cursor.item.key.objectid != l->file.inode) {
 		ret = finish_file(l);
-		if (!ret)
-			ret = begin_file(l);
 		if (ret)
 			return ret;
+		ret = begin_file(l);
 	}
-	if (!l->file.regular)
-		return 0;
-	switch (l->cursor.item.key.type) {
-	case KEY_INODE_REF:
-	case KEY_INODE_EXTREF:
-		return l->file.named ? 0 : take_name(l);
-	case KEY_EXTENT_DATA:
-		return add_extent(l);
+	if (!ret && l->file.regular)
+		ret = take_fact(l);
+	return ret ? give_up(l, ret, &l->err) : 0;
+}
+
+/* A cursor_lost_fn. */
+static int lose_block(void *ctx, int ret, const struct btrkit_error *what)
+{
+	struct listing *l = ctx;
+	struct btrkit_key first;
+	int r = 0;
+
+	/* A file whose items end before the block is complete. */
+	if (!l->one_inode && l->sink->problem &&
+	    (cursor_lost_key(&l->cursor, &first) || first.objectid != l->file.inode)) {
+		r = finish_file(l);
+		l->file = (struct current_file){ 0 };
 	}
-	return 0;
+	return r ? r : give_up(l, ret, what);
 }
 
 /* List the items of one inode, or of the whole tree if @inode is 0. */
 static int list_items(struct listing *l, uint64_t inode)
 {
 	struct btrkit_key key = KEY(inode, inode ? KEY_INODE_ITEM : 0, 0);
+	bool first = true;
 	int ret;
 
 	if (inode)
 		l->cursor.until = KEY(inode, KEY_EXTENT_DATA, UINT64_MAX);
 
-	for (ret = cursor_seek(&l->cursor, &key, l->err); !ret; ret = cursor_next(&l->cursor, l->err)) {
+	while (!(ret = cursor_next_around(&l->cursor, &key, first, lose_block, l, &l->err))) {
+		first = false;
 		if (inode && l->cursor.item.key.objectid != inode)
 			break;
 		ret = take_item(l);
@@ -300,17 +348,16 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	l->fs = fs;
 	l->sink = sink;
 	l->stats = stats ? stats : &unread;
-	l->err = err;
 	l->one_inode = inode != 0;
 	cursor_init(&l->cursor, fs, &s->root);
 	l->cursor.scan = true;
-	ret = share_init(&l->share, fs, &s->root, s->item.last_snapshot, err);
+	ret = share_init(&l->share, fs, &s->root, s->item.last_snapshot, &l->err);
 	/* A listing of all files reads one subvolume after the other, which share leaves. */
 	l->cursor.once = l->share.extents.once = l->one_inode;
 	if (!ret && sink->owners)
-		ret = references_init(&l->refs, fs, err);
+		ret = references_init(&l->refs, fs, &l->err);
 	if (!ret)
-		ret = path_namer_create(fs, &s->root, &l->namer, err);
+		ret = path_namer_create(fs, &s->root, &l->namer, &l->err);
 	if (!ret)
 		ret = list_items(l, inode);
 	add_counts(l->stats, &l->share);
@@ -319,6 +366,7 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	if (l->refs.fs)
 		references_release(&l->refs);
 	cursor_release(&l->cursor);
+	err_pass(err, &l->err, ret);
 	free(l);
 	return ret;
 }
@@ -357,9 +405,27 @@ int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, co
 	return ret ? ret : list_subvolume(fs, &s, place.inode, sink, stats, err);
 }
 
+struct all {
+	const struct btrkit_fiemap_sink *sink;
+	struct btrkit_error *err;
+};
+
+/* A cursor_lost_fn, for subvolumes. */
+static int lose_subvolumes(void *ctx, int ret, const struct btrkit_error *what)
+{
+	const struct btrkit_fiemap_file none = { .path = "" };
+	const struct all *a = ctx;
+
+	if (!a->sink->problem)
+		return err_pass(a->err, what, ret);
+	ret = a->sink->problem(a->sink->ctx, &none, what);
+	return ret ? err_system(a->err, ret, STOPPED) : 0;
+}
+
 int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
 		      struct btrkit_error *err)
 {
+	struct all a = { sink, err };
 	struct subvolume s;
 	uint64_t last = 0;
 	int ret;
@@ -367,7 +433,7 @@ int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sin
 	ret = fs_check_committed(fs, err);
 	if (ret)
 		return ret;
-	while (!(ret = subvolume_next(fs, last, &s, err))) {
+	while (!(ret = subvolume_next_around(fs, last, &s, lose_subvolumes, &a, err))) {
 		ret = list_subvolume(fs, &s, 0, sink, stats, err);
 		if (ret)
 			return ret;

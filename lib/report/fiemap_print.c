@@ -392,6 +392,11 @@ const struct btrkit_fiemap_sink *btrkit_fiemap_printer_sink(struct btrkit_fiemap
 	return &p->sink;
 }
 
+void btrkit_fiemap_printer_break_off(struct btrkit_fiemap_printer *p)
+{
+	p->in_file = false;
+}
+
 int btrkit_fiemap_printer_finish(struct btrkit_fiemap_printer *p, bool complete)
 {
 	int ret;

@@ -209,6 +209,17 @@ static bool in_order(const struct share_ctx *s)
 	return true;
 }
 
+static int load_refs(struct share_ctx *s, struct share_extent *e, struct btrkit_error *err)
+{
+	int ret;
+
+	*e = (struct share_extent){ .bytenr = e->bytenr, .inode = e->inode };
+	ret = extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, e, err);
+	e->lost = ret < 0;
+	e->shared = ret == 1;
+	return ret < 0 ? ret : 0;
+}
+
 int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode, struct btrkit_error *err)
 {
 	size_t n = 0;
@@ -227,10 +238,10 @@ int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode
 			continue;
 		if (n != i)
 			*e = s->batch[i];
-		ret = extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, e, err);
-		if (ret < 0)
-			return ret;
-		e->shared = ret == 1;
+		/* A failure is reported when the listing reaches that extent, which may be of another file. */
+		ret = load_refs(s, e, NULL);
+		if (ret == -ENOMEM)
+			return err_nomem(err);
 		n++;
 	}
 	s->counts.checked += n;
@@ -353,7 +364,9 @@ int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struc
 	e = find_extent(s, &key);
 	if (!e)
 		return err_set(err, BTRKIT_INVALID, "the batch of the leaf was not loaded");
-	ret = judge(s, c, e, fe, shared, err);
+	ret = e->lost ? load_refs(s, e, err) : 0;
+	if (!ret)
+		ret = judge(s, c, e, fe, shared, err);
 	if (!ret && e->ref_type == KEY_EXTENT_DATA_REF && e->root == s->root.id && e->count > 1)
 		remember(s, e, *shared);
 	return ret;

@@ -26,6 +26,7 @@ struct share_extent {
 	uint64_t offset;  /* of KEY_EXTENT_DATA_REF */
 	uint64_t parent;  /* of KEY_SHARED_DATA_REF */
 	uint32_t count;
+	bool lost; /* its references cannot be read */
 	/* Cached result for the leaves that refer to it, because an extent in many pieces is checked often. */
 	bool leaves_known;
 	bool leaves_shared;

@@ -60,6 +60,8 @@ typedef int (*cursor_lost_fn)(void *ctx, int ret, const struct btrkit_error *wha
  */
 int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* For @lost: the key of the pointer to the block that cannot be read. @return 0; 1: it is the root */
+int cursor_lost_key(const struct cursor *c, struct btrkit_key *ret) BTRKIT_MUST_CHECK;
 
 static inline const struct node *cursor_leaf(const struct cursor *c)
 {

@@ -35,6 +35,19 @@ static int key_behind(const struct cursor *c, struct btrkit_key *ret)
 	return 1;
 }
 
+int cursor_lost_key(const struct cursor *c, struct btrkit_key *ret)
+{
+	unsigned level;
+
+	if (!c->nodes[c->root.level])
+		return 1;
+	level = deepest(c);
+	if (!level)
+		return 1;
+	*ret = node_key(c->nodes[level], c->slots[level]);
+	return 0;
+}
+
 int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
 		       struct btrkit_error *err)
 {

@@ -77,6 +77,12 @@ static void inspect(struct btrkit_fs *fs)
 	fuzz_ended(btrkit_diff_print(&all, &all, 0, BTRKIT_FORMAT_TEXT, fuzz_write, &room, &differ, &err), &err);
 }
 
+static int count_problem(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what)
+{
+	(void)what;
+	return count_file(ctx, file);
+}
+
 static void list(struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -114,7 +120,7 @@ static void resolve(struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct fuzz_resolve r = { 0, fs };
-	const struct btrkit_fiemap_sink sink = { count_file, resolve_rows, &r, count_owners };
+	const struct btrkit_fiemap_sink sink = { count_file, resolve_rows, &r, count_owners, count_problem };
 
 	fuzz_ended(btrkit_fiemap_all(fs, &sink, NULL, &err), &err);
 }
