@@ -2,7 +2,6 @@
 /* Walks everything that was requested, directory by directory, without recursion. */
 #include "lib/extract/extract.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,11 +9,9 @@
 #include "lib/base/err.h"
 #include "lib/format/items/dir.h"
 #include "lib/fs/dir.h"
+#include "lib/fs/file.h"
 #include "lib/fs/subvolume.h"
 #include "lib/io/buffer.h"
-
-/* The target is inline data, so it is smaller than any tree block. */
-#define LINK_MAX_BYTES (64u << 10)
 
 /* Append a name to the path. */
 static int push_name(struct extract *x, const char *name, size_t len)
@@ -136,24 +133,10 @@ static int leave(struct extract *x)
 static int load_target(struct extract *x, struct extract_item *item, char **ret)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	struct btrkit_file *f;
+	char *text = NULL;
 	size_t len = 0;
-	char *text;
-	int r;
+	int r = file_link_target(x->fs, &item->i, &text, &len, &what);
 
-	if (item->i.size > LINK_MAX_BYTES)
-		return extract_problem(x, item->path,
-				       err_corrupt(&what, "size", "symbolic link has invalid size %" PRIu64,
-						   item->i.size), &what);
-	text = malloc(item->i.size + 1);
-	if (!text)
-		return err_nomem(x->err);
-	r = btrkit_file_open(x->fs, item->i.root, item->i.inode, &f, &what);
-	if (!r) {
-		r = btrkit_file_read(f, 0, text, item->i.size, &len, &what);
-		btrkit_file_close(f);
-	}
-	text[len] = '\0';
 	if (!r && (!len || strlen(text) != len))
 		r = err_corrupt(&what, NULL, "symbolic link has an invalid target");
 	if (!r) {

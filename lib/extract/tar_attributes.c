@@ -10,76 +10,46 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/base/le.h"
+#include "lib/format/acl.h"
 #include "lib/format/items/inode.h"
 
-/* An ACL as Linux stores it in an attribute. */
-#define ACL_VERSION 2
-
-struct acl_entry {
-	le16 tag, perm;
-	le32 id;
-};
-
-/* @return tag of libarchive; 0: unknown */
-static int tag_of(uint32_t tag)
+/* @return tag of libarchive */
+static int tag_of(enum acl_tag tag)
 {
 	switch (tag) {
-	case 1:
+	case ACL_USER_OBJ:
 		return ARCHIVE_ENTRY_ACL_USER_OBJ;
-	case 2:
+	case ACL_USER:
 		return ARCHIVE_ENTRY_ACL_USER;
-	case 4:
+	case ACL_GROUP_OBJ:
 		return ARCHIVE_ENTRY_ACL_GROUP_OBJ;
-	case 8:
+	case ACL_GROUP:
 		return ARCHIVE_ENTRY_ACL_GROUP;
-	case 16:
+	case ACL_MASK:
 		return ARCHIVE_ENTRY_ACL_MASK;
-	case 32:
+	case ACL_OTHER:
 		return ARCHIVE_ENTRY_ACL_OTHER;
-	default:
-		return 0;
 	}
+	return 0;
 }
 
-static bool has_id(int tag)
-{
-	return tag == ARCHIVE_ENTRY_ACL_USER || tag == ARCHIVE_ENTRY_ACL_GROUP;
-}
-
-/* Get the entries of an ACL, without copying. @return false: invalid ACL */
-static bool find_entries(const struct extract_xattr *a, const struct acl_entry **entries, size_t *n)
-{
-	const size_t head = sizeof(le32);
-
-	if (a->value_len < head || (a->value_len - head) % sizeof(**entries) ||
-	    le32_get(*(const le32 *)a->value) != ACL_VERSION)
-		return false;
-	*entries = (const struct acl_entry *)(a->value + head);
-	*n = (a->value_len - head) / sizeof(**entries);
-	for (size_t i = 0; i < *n; i++) {
-		const struct acl_entry *one = *entries + i;
-		const int tag = tag_of(le16_get(one->tag));
-
-		if (!tag || le16_get(one->perm) > 7 || (has_id(tag) && le32_get(one->id) > INT32_MAX))
-			return false;
-	}
-	return true;
-}
-
-/* @return false: invalid ACL, nothing was added */
+/* @return false: invalid ACL, or one that libarchive cannot store; nothing was added */
 static bool add_acl(struct archive_entry *e, int type, const struct extract_xattr *a)
 {
-	const struct acl_entry *entries;
-	size_t n;
+	const struct disk_acl_entry *entries;
+	uint32_t n;
 
-	if (!find_entries(a, &entries, &n))
+	if (acl_entries(a->value, a->value_len, &entries, &n, NULL))
 		return false;
-	for (size_t i = 0; i < n; i++) {
-		const int tag = tag_of(le16_get(entries[i].tag));
-		const int id = has_id(tag) ? (int)le32_get(entries[i].id) : -1;
+	for (uint32_t i = 0; i < n; i++)
+		if (le16_get(entries[i].perm) > ACL_RWX ||
+		    (acl_has_id(le16_get(entries[i].tag)) && le32_get(entries[i].id) > INT32_MAX))
+			return false;
+	for (uint32_t i = 0; i < n; i++) {
+		const enum acl_tag tag = (enum acl_tag)le16_get(entries[i].tag);
+		const int id = acl_has_id(tag) ? (int)le32_get(entries[i].id) : -1, perm = le16_get(entries[i].perm);
 
-		if (archive_entry_acl_add_entry(e, type, le16_get(entries[i].perm), tag, id, NULL) != ARCHIVE_OK)
+		if (archive_entry_acl_add_entry(e, type, perm, tag_of(tag), id, NULL) != ARCHIVE_OK)
 			return false;
 	}
 	return true;
@@ -108,9 +78,9 @@ int tar_attributes(struct extract *x, struct archive_entry *e, const struct extr
 		const struct extract_xattr *a = &item->xattrs[i];
 		int type = 0;
 
-		if (!strcmp(a->name, "system.posix_acl_access"))
+		if (!strcmp(a->name, ACL_ACCESS))
 			type = ARCHIVE_ENTRY_ACL_TYPE_ACCESS;
-		else if (!strcmp(a->name, "system.posix_acl_default"))
+		else if (!strcmp(a->name, ACL_DEFAULT))
 			type = ARCHIVE_ENTRY_ACL_TYPE_DEFAULT;
 		/* In the header, the name ends at the first equals sign. */
 		if (type ? !add_acl(e, type, a) : strchr(a->name, '=') || strlen(a->name) != a->name_len)

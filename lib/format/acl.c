@@ -6,8 +6,6 @@
 
 #include "lib/base/err.h"
 
-#define RWX 7u
-
 static bool is_tag(uint32_t tag)
 {
 	switch ((enum acl_tag)tag) {
@@ -53,7 +51,7 @@ static bool go_together(const struct disk_acl_entry *at, uint32_t n)
 	for (uint32_t i = 0; right && i < n; i++) {
 		const enum acl_tag tag = (enum acl_tag)le16_get(at[i].tag);
 
-		right = !over && !(le16_get(at[i].perm) & ~RWX);
+		right = !over && !(le16_get(at[i].perm) & ~ACL_RWX);
 		named |= acl_has_id(tag);
 		if (tag == ACL_OTHER) {
 			over = true;

@@ -11,6 +11,7 @@
 #define ACL_ACCESS "system.posix_acl_access"
 #define ACL_DEFAULT "system.posix_acl_default"
 #define ACL_VERSION 2
+#define ACL_RWX 7u
 #define ACL_NO_ID UINT32_MAX /* id of entries that do not name a user or group */
 
 enum acl_tag {

@@ -13,6 +13,9 @@
 #include "lib/fs/file.h"
 #include "lib/fs/inode.h"
 
+/* The target of a symbolic link is inline data, so it is smaller than any tree block. */
+#define TARGET_MAX (64u << 10)
+
 struct btrkit_file {
 	struct btrkit_fs *fs;
 	uint64_t inode, size;
@@ -201,4 +204,30 @@ int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t l
 		     struct btrkit_error *err)
 {
 	return let_go(f, read_file(f, offset, buf, len, got, err));
+}
+
+int file_link_target(struct btrkit_fs *fs, const struct btrkit_inode *i, char **ret, size_t *len,
+		     struct btrkit_error *err)
+{
+	struct btrkit_file *f;
+	char *target;
+	int r;
+
+	if (i->size > TARGET_MAX)
+		return err_corrupt(err, "size", "symbolic link has invalid size %" PRIu64, i->size);
+	target = malloc(i->size + 1);
+	if (!target)
+		return err_nomem(err);
+	r = btrkit_file_open(fs, i->root, i->inode, &f, err);
+	if (!r) {
+		r = btrkit_file_read(f, 0, target, i->size, len, err);
+		btrkit_file_close(f);
+	}
+	if (r) {
+		free(target);
+		return r;
+	}
+	target[*len] = '\0';
+	*ret = target;
+	return 0;
 }

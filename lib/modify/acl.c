@@ -9,8 +9,6 @@
 #include "lib/base/err.h"
 #include "lib/modify/xattr.h"
 
-#define RWX 7u
-
 int acl_parse(const void *value, size_t size, struct acl **ret, struct btrkit_error *err)
 {
 	const struct disk_acl_entry *at = NULL;
@@ -38,7 +36,7 @@ bool acl_to_mode(const struct acl *a, uint32_t *mode)
 	bool all = true, masked = false;
 
 	for (uint32_t i = 0; i < a->n; i++) {
-		const uint32_t perm = a->at[i].perm & RWX;
+		const uint32_t perm = a->at[i].perm & ACL_RWX;
 
 		switch (a->at[i].tag) {
 		case ACL_USER_OBJ:
@@ -85,11 +83,11 @@ int acl_follow_mode(struct acl *a, uint32_t mode, struct btrkit_error *err)
 		return err_set(err, BTRKIT_INVALID, "ACL has no entry for the owning group");
 	for (uint32_t i = 0; i < a->n; i++) {
 		if (a->at[i].tag == ACL_USER_OBJ)
-			a->at[i].perm = mode >> 6 & RWX;
+			a->at[i].perm = mode >> 6 & ACL_RWX;
 		else if (a->at[i].tag == ACL_OTHER)
-			a->at[i].perm = mode & RWX;
+			a->at[i].perm = mode & ACL_RWX;
 	}
-	group->perm = mode >> 3 & RWX;
+	group->perm = mode >> 3 & ACL_RWX;
 	return 0;
 }
 
@@ -101,11 +99,11 @@ int acl_inherit(struct acl *a, uint32_t *mode, struct btrkit_error *err)
 		return err_set(err, BTRKIT_INVALID, "default ACL has no entry for the owning group");
 	for (uint32_t i = 0; i < a->n; i++) {
 		if (a->at[i].tag == ACL_USER_OBJ)
-			a->at[i].perm &= *mode >> 6 & RWX;
+			a->at[i].perm &= *mode >> 6 & ACL_RWX;
 		else if (a->at[i].tag == ACL_OTHER)
-			a->at[i].perm &= *mode & RWX;
+			a->at[i].perm &= *mode & ACL_RWX;
 	}
-	group->perm &= *mode >> 3 & RWX;
+	group->perm &= *mode >> 3 & ACL_RWX;
 	return acl_to_mode(a, mode);
 }
 

@@ -7,12 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <btrkit/file.h>
-
 #include "lib/base/err.h"
-
-/* The target is inline data, so it is smaller than any tree block. */
-#define TARGET_MAX (64u << 10)
 
 static const struct {
 	uint32_t type;
@@ -103,29 +98,4 @@ char *path_tidy(const char *path)
 	}
 	*to = '\0';
 	return tidy;
-}
-
-int link_target(struct btrkit_fs *fs, const struct btrkit_inode *i, char **ret, size_t *len, struct btrkit_error *err)
-{
-	struct btrkit_file *f;
-	char *target;
-	int r;
-
-	if (i->size > TARGET_MAX)
-		return err_corrupt(err, "size", "symbolic link has invalid size %llu", (unsigned long long)i->size);
-	target = malloc(i->size + 1);
-	if (!target)
-		return err_nomem(err);
-	r = btrkit_file_open(fs, i->root, i->inode, &f, err);
-	if (!r) {
-		r = btrkit_file_read(f, 0, target, i->size, len, err);
-		btrkit_file_close(f);
-	}
-	if (r) {
-		free(target);
-		return r;
-	}
-	target[*len] = '\0';
-	*ret = target;
-	return 0;
 }

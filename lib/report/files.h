@@ -36,8 +36,4 @@ void time_member_emit(struct emit *e, const char *key, const struct btrkit_time 
  */
 char *path_tidy(const char *path);
 
-/* Read the target of a symbolic link. The caller frees it. @return 0; <0 */
-int link_target(struct btrkit_fs *fs, const struct btrkit_inode *i, char **ret, size_t *len,
-		struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
 #endif

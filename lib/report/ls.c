@@ -12,6 +12,7 @@
 #include "lib/base/err.h"
 #include "lib/format/items/render.h"
 #include "lib/fs/descent.h"
+#include "lib/fs/file.h"
 #include "lib/report/files.h"
 #include "lib/report/list.h"
 
@@ -113,7 +114,7 @@ static int load(struct ls *ls, const char *dir, struct entry *x)
 	ret = btrkit_inode_get(ls->fs, x->root, x->inode, &x->i, &what);
 	x->is_known = !ret;
 	if (!ret && S_ISLNK(x->i.mode))
-		ret = link_target(ls->fs, &x->i, &x->target, &x->target_len, &what);
+		ret = file_link_target(ls->fs, &x->i, &x->target, &x->target_len, &what);
 	if (!ret)
 		return 0;
 	path = dir ? join(dir, x->name, x->len) : strdup(x->name);

@@ -12,6 +12,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/render.h"
+#include "lib/fs/file.h"
 #include "lib/report/files.h"
 #include "lib/report/list.h"
 #include "lib/tree/filesystem.h"
@@ -212,7 +213,7 @@ static int print_file(struct stat_job *s, uint64_t root, const char *path)
 	if (ret)
 		return problem_tell(&s->problems, path, ret, &what);
 	if (S_ISLNK(i.mode)) {
-		ret = link_target(s->fs, &i, &target, &target_len, &what);
+		ret = file_link_target(s->fs, &i, &target, &target_len, &what);
 		if (ret)
 			ret = problem_tell(&s->problems, path, ret, &what);
 	}
