@@ -29,13 +29,17 @@ static uint32_t hash(const struct xattr_build *b)
 	return h;
 }
 
+static bool same_value(const struct source_xattr *a, const struct source_xattr *b)
+{
+	return a->value_len == b->value_len && !memcmp(a->value, b->value, a->value_len);
+}
+
 static bool equal(const struct source_xattrs *known, const struct xattr_build *b)
 {
 	if (known->n != b->n)
 		return false;
 	for (uint32_t i = 0; i < b->n; i++)
-		if (compare(&known->at[i], &b->at[i]) || known->at[i].value_len != b->at[i].value_len ||
-		    memcmp(known->at[i].value, b->at[i].value, b->at[i].value_len))
+		if (compare(&known->at[i], &b->at[i]) || !same_value(&known->at[i], &b->at[i]))
 			return false;
 	return true;
 }
@@ -82,18 +86,38 @@ void source_xattrs_drop(struct source *s)
 	s->state->xattrs.at = NULL;
 }
 
+/* Sorts the collected xattrs. @return 0; -EINVAL: one has two values */
+static int sort(const struct source *s, struct xattr_build *b, struct btrkit_error *err)
+{
+	uint32_t n = 0;
+
+	qsort(b->at, b->n, sizeof(b->at[0]), compare);
+	for (uint32_t i = 1; i < b->n; i++)
+		if (!compare(&b->at[i - 1], &b->at[i]) && !same_value(&b->at[i - 1], &b->at[i]))
+			return source_fail(s, b->inode, err, EINVAL, "duplicate attribute %.80s", b->at[i].name);
+	/* Archives of bsdtar contain each attribute in two forms. */
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (n && !compare(&b->at[n - 1], &b->at[i]))
+			free((void *)b->at[i].name);
+		else
+			b->at[n++] = b->at[i];
+	}
+	b->n = n;
+	return 0;
+}
+
 int source_xattrs_flush(struct source *s, struct btrkit_error *err)
 {
 	struct xattr_build *b = &s->state->xattrs;
 	const struct source_xattrs **known;
 	const uint32_t inode = b->inode;
+	int ret;
 
 	if (inode == SOURCE_NONE)
 		return 0;
-	qsort(b->at, b->n, sizeof(b->at[0]), compare);
-	for (uint32_t i = 1; i < b->n; i++)
-		if (!compare(&b->at[i - 1], &b->at[i]))
-			return source_fail(s, inode, err, EINVAL, "duplicate attribute %.80s", b->at[i].name);
+	ret = sort(s, b, err);
+	if (ret)
+		return ret;
 	known = &s->state->known[hash(b) & (XATTRS_KNOWN - 1)];
 	if (!*known || !equal(*known, b)) {
 		const struct source_xattrs *kept = keep(s, b);

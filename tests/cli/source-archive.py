@@ -288,7 +288,8 @@ def members_are_understood():
     lines_of(out, r'^inode /a .*mode=100664 .*system.posix_acl_access=\\x02\\x00\\x00\\x00\\x01\\x00\\x06\\x00'
              r'\\xff\\xff\\xff\\xff\\x02\\x00\\x04\\x00\\xe9\\x03\\x00\\x00\\x04\\x00\\x00\\x00\\xff')
     out = good(tar(('a', {'pax_headers': {'RHT.security.selinux': 'label_t\0', 'LIBARCHIVE.xattr.user.foo': 'YmFy',
-                                          'SCHILY.xattr.trusted.overlay.x': 'y'}})), '-H')
+                                          'SCHILY.xattr.user.foo': 'bar', 'SCHILY.xattr.trusted.overlay.x': 'y'}})),
+               '-H')
     lines_of(out, r'^inode /a .* user\.foo=bar$')
     out = good(tar(('a', FILE), ('s', {'type': DIR}), ('s/l', {'type': LINK, 'linkname': './a'}),
                    ('s/m', {'type': LINK, 'linkname': 'a'})), '-r', 's', '-c', 's')
