@@ -71,7 +71,8 @@ static int tell(const struct source *s, uint32_t dir, const struct scan_failure 
 	if (!f->name)
 		return source_cannot(s, dir, err, f->errnum, f->what);
 	source_path_of_name(s, dir, f->name, strlen(f->name), path, sizeof(path));
-	return err_system(err, f->errnum, "%s: cannot %s", path, f->what);
+	return err_system(err, f->errnum, "%s: cannot %s%s%.80s", path, f->what, f->attribute ? " " : "",
+			  f->attribute ? f->attribute : "");
 }
 
 static void stop_by(struct scan *c, uint32_t dir, const struct scan_failure *f)

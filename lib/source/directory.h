@@ -18,6 +18,7 @@ struct scan_failure {
 	int errnum; /* ESTALE: the file changed */
 	const char *what;
 	const char *name; /* name in the directory; NULL: the directory itself */
+	const char *attribute; /* NULL: it is not about one */
 };
 
 /* A directory being read. */
@@ -50,7 +51,7 @@ struct scan_xattr {
 
 /* State of one thread. */
 struct scan_worker {
-	const struct source *targets; /* only its targets are accessed */
+	const struct source *targets; /* only its targets and options are accessed */
 	struct scan_found found[SCAN_RANGE];
 	uint32_t n;
 	char *bytes;

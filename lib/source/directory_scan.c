@@ -15,7 +15,7 @@
 
 static int fails(struct scan_failure *f, int errnum, const char *what, const char *name)
 {
-	*f = (struct scan_failure){ errnum, what, name };
+	*f = (struct scan_failure){ errnum, what, name, NULL };
 	return -1;
 }
 
@@ -222,9 +222,12 @@ static int read_xattr(struct scan_worker *w, const char *path, const char *name,
 	const ssize_t len = get_attribute(path, attribute, w->value, sizeof(w->value));
 	struct scan_xattr head;
 
-	if (len < 0)
-		return errno == ENODATA || errno == ENOENT ? fails(failure, ESTALE, NULL, name) :
-							     fails(failure, errno, "read an attribute", name);
+	if (len < 0 && (errno == ENODATA || errno == ENOENT))
+		return fails(failure, ESTALE, NULL, name);
+	if (len < 0) {
+		*failure = (struct scan_failure){ errno, "read attribute", name, attribute };
+		return -1;
+	}
 	head = (struct scan_xattr){ (uint32_t)strlen(attribute), (uint32_t)len };
 	if (reserve(w, sizeof(head) + head.name_len + 1 + head.value_len))
 		return fails(failure, ENOMEM, "", NULL);
@@ -260,7 +263,8 @@ static int read_xattrs(struct scan_worker *w, const struct scan_dir *d, struct s
 	if (len < 0)
 		return fails(failure, errno, "list attributes", f->name);
 	for (const char *at = w->list; at < w->list + len && !ret; at += strlen(at) + 1)
-		ret = read_xattr(w, path, f->name, at, failure);
+		if (source_takes_xattr(w->targets, at))
+			ret = read_xattr(w, path, f->name, at, failure);
 	f->xattrs_end = w->len;
 	return ret;
 }

@@ -194,6 +194,14 @@ def what_cannot_be_read_is_told(folder):
         f.write(b'x')
     os.symlink('t' * 3950, f'{tree}/dir/long')
     bad('dir/long: target of symbolic link is too long: 3950 bytes, maximum is 3949', tree)
+    os.unlink(f'{tree}/dir/long')
+    try:
+        # Linux stores and lists an empty value, and cannot read it.
+        os.setxattr(f'{tree}/dir/file', 'security.capability', b'')
+    except OSError:
+        return
+    bad('dir/file: cannot read attribute security.capability: Invalid argument', tree)
+    good(tree, '-o', 'security.capability')
 
 
 def faked_owners_are_taken(folder):
