@@ -55,6 +55,18 @@ static bool add_acl(struct archive_entry *e, int type, const struct extract_xatt
 	return true;
 }
 
+/*
+ * Whether the name is the same for all readers. libarchive encodes other characters with a percent sign, of which GNU
+ * tar decodes some and others none.
+ */
+static bool can_name(const struct extract_xattr *a)
+{
+	for (size_t i = 0; i < a->name_len; i++)
+		if (a->name[i] < '!' || a->name[i] > '~' || a->name[i] == '%' || a->name[i] == '=')
+			return false;
+	return true;
+}
+
 static void add_flags(struct archive_entry *e, uint64_t flags)
 {
 	static const struct {
@@ -82,8 +94,7 @@ int tar_attributes(struct extract *x, struct archive_entry *e, const struct extr
 			type = ARCHIVE_ENTRY_ACL_TYPE_ACCESS;
 		else if (!strcmp(a->name, ACL_DEFAULT))
 			type = ARCHIVE_ENTRY_ACL_TYPE_DEFAULT;
-		/* In the header, the name ends at the first equals sign. */
-		if (type ? !add_acl(e, type, a) : strchr(a->name, '=') || strlen(a->name) != a->name_len)
+		if (type ? !add_acl(e, type, a) : !can_name(a))
 			ret = extract_unmade(x, item->path, EINVAL, "cannot store attribute %.60s in an archive",
 					     a->name);
 		else if (!type)

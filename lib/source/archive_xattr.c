@@ -11,6 +11,8 @@
 #include "lib/base/err.h"
 #include "lib/format/acl.h"
 
+#define ENCODED_MAX (3 * SOURCE_NAME_MAX + 1)
+
 static enum acl_tag tag_of(int tag)
 {
 	switch (tag) {
@@ -110,6 +112,23 @@ uint32_t archive_mode(struct archive_entry *e)
 	return mode;
 }
 
+/* Decodes what GNU tar encodes in the names of attributes: equals and percent signs. @return @name or @to */
+static const char *decode_name(const char *name, char to[ENCODED_MAX])
+{
+	size_t n = 0;
+
+	if (!strchr(name, '%') || strlen(name) >= ENCODED_MAX)
+		return name;
+	while (*name) {
+		const bool equals = !strncmp(name, "%3D", 3), percent = !strncmp(name, "%25", 3);
+
+		to[n++] = equals ? '=' : *name;
+		name += equals || percent ? 3 : 1;
+	}
+	to[n] = '\0';
+	return to;
+}
+
 int archive_add_xattrs(struct source *s, uint32_t inode, struct archive_entry *e, struct btrkit_error *err)
 {
 	static const char access[] = ACL_ACCESS, standard[] = ACL_DEFAULT;
@@ -117,12 +136,14 @@ int archive_add_xattrs(struct source *s, uint32_t inode, struct archive_entry *e
 	const int types = archive_entry_acl_types(e);
 	bool has_access = false, has_default = false;
 	const void *value, *label = NULL;
-	const char *name;
+	const char *stored, *name;
+	char decoded[ENCODED_MAX];
 	size_t len, label_len = 0;
 	int ret = 0;
 
 	(void)archive_entry_xattr_reset(e);
-	while (!ret && archive_entry_xattr_next(e, &name, &value, &len) == ARCHIVE_OK) {
+	while (!ret && archive_entry_xattr_next(e, &stored, &value, &len) == ARCHIVE_OK) {
+		name = decode_name(stored, decoded);
 		has_access |= !strcmp(name, access);
 		has_default |= !strcmp(name, standard);
 		if (strcmp(name, selinux)) {

@@ -302,6 +302,22 @@ def holes(scratch):
     assert os.stat(f'{target}/many').st_size == 1 << 22 and os.stat(f'{target}/many').st_blocks < 1 << 12
 
 
+def attribute_names(scratch):
+    """Those that readers of archives would take for others are reported, and not stored."""
+    path = f'{scratch}/attributes'
+    with open(path, 'wb') as f:
+        f.truncate(120 << 20)
+    assert not run('mkfs', '-q', path)[0] and not run('edit', path, 'mkdir', 'a')[0]
+    for name in 'user.plain', 'user.a b', 'user.a=b', 'user.a%b', 'user.\u00e9', 'user.~!':
+        assert not run('edit', path, 'setxattr', name, 'x', 'a')[0]
+    status, out, err = run('extract', '--tar', '-', path, 'a')
+    lines = err.splitlines()
+    assert status == 1 and len(lines) == 4 and all(': a: cannot store attribute ' in line for line in lines), lines
+    (member,) = tarfile.open(fileobj=io.BytesIO(out)).getmembers()
+    names = {key for key in member.pax_headers if key.startswith('SCHILY.xattr.')}
+    assert names == {'SCHILY.xattr.user.plain', 'SCHILY.xattr.user.~!'}, names
+
+
 def damaged_archive(path):
     """From the damage on, the file is filled with zeros; later members are intact."""
     status, out, err = run('extract', '--tar', '-', path)
@@ -327,6 +343,7 @@ def main():
         has_archives = archives(path, scratch)
         if has_archives:
             holes(scratch)
+            attribute_names(scratch)
         damaged(path, scratch)
         if has_archives:
             damaged_archive(path)

@@ -291,6 +291,9 @@ def members_are_understood():
                                           'SCHILY.xattr.user.foo': 'bar', 'SCHILY.xattr.trusted.overlay.x': 'y'}})),
                '-H')
     lines_of(out, r'^inode /a .* user\.foo=bar$')
+    # As GNU tar encodes and decodes names.
+    out = good(tar(('a', {'pax_headers': {'SCHILY.xattr.user.a%3Db%253D%20': 'y'}})))
+    lines_of(out, r'^inode /a .* user\.a\\x3db%3D%20=y$')
     out = good(tar(('a', FILE), ('s', {'type': DIR}), ('s/l', {'type': LINK, 'linkname': './a'}),
                    ('s/m', {'type': LINK, 'linkname': 'a'})), '-r', 's', '-c', 's')
     lines_of(out, r'^inode /a 0:1 .*nlink=1 .*flags=0 .*contents=0:1',
