@@ -9,6 +9,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
+#include "lib/format/items/chunk.h"
 #include "lib/format/items/dev.h"
 #include "lib/format/items/dev_replace.h"
 #include "lib/io/zone.h"
@@ -131,29 +132,79 @@ static int judge_device_item(const struct volume_device *device, const struct de
 	return 0;
 }
 
-static int check_device_items(struct btrkit_fs *fs, struct btrkit_error *err)
+static int judge_device(const struct volume *v, const struct item *item, struct btrkit_error *err)
 {
 	struct dev_item d;
+	int ret = dev_item_decode(item, &d, err);
+
+	for (size_t i = 0; !ret && i < volume_num_devices(v); i++) {
+		const struct volume_device device = volume_device(v, i);
+
+		if (device.devid == d.devid)
+			ret = judge_device_item(&device, &d, err);
+	}
+	return ret;
+}
+
+/* Linux looks for the device of a stripe by ID and UUID, and does not mount the filesystem if there is none. */
+static int judge_stripes(const struct btrkit_fs *fs, const struct item *item, struct btrkit_error *err)
+{
+	struct chunk chunk;
+	int ret = chunk_decode(&fs->items, item, &chunk, err);
+
+	for (unsigned k = 0; !ret && k < chunk.num_stripes; k++) {
+		const struct disk_stripe *s = &chunk.stripes[k];
+
+		for (size_t i = 0; !ret && i < volume_num_devices(fs->volume); i++) {
+			const struct volume_device device = volume_device(fs->volume, i);
+
+			if (device.devid == le64_get(s->devid) &&
+			    memcmp(device.uuid, s->dev_uuid, sizeof(device.uuid)))
+				ret = err_corrupt(err, "dev_uuid",
+						  "stripe %u of chunk %" PRIu64 " has a different UUID for device "
+						  "%" PRIu64 " than its superblock",
+						  k, chunk.logical, device.devid);
+		}
+	}
+	return ret;
+}
+
+/* Device items and chunks must name the devices that were given. */
+static int check_chunk_tree(struct btrkit_fs *fs, struct btrkit_error *err)
+{
 	struct cursor c;
 	int ret;
 
 	cursor_init(&c, fs, &fs->chunk_tree);
-	for (ret = cursor_seek(&c, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 0), err);
-	     !ret && c.item.key.objectid == OID_DEV_ITEMS && c.item.key.type == KEY_DEV_ITEM;
-	     ret = cursor_next(&c, err)) {
-		ret = dev_item_decode(&c.item, &d, err);
-		for (size_t i = 0; !ret && i < volume_num_devices(fs->volume); i++) {
-			const struct volume_device device = volume_device(fs->volume, i);
-
-			if (device.devid == d.devid)
-				ret = judge_device_item(&device, &d, err);
-		}
+	c.scan = true;
+	for (ret = cursor_seek(&c, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 0), err); !ret; ret = cursor_next(&c, err)) {
+		if (c.item.key.objectid == OID_DEV_ITEMS && c.item.key.type == KEY_DEV_ITEM)
+			ret = judge_device(fs->volume, &c.item, err);
+		else if (c.item.key.type == KEY_CHUNK_ITEM)
+			ret = judge_stripes(fs, &c.item, err);
 		if (ret) {
 			cursor_blame(&c, ret, err);
 			break;
 		}
 	}
 	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}
+
+/* The same for the chunks in the superblock, from which every reader starts. */
+static int check_system_chunks(const struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct item item;
+	uint32_t pos = 0;
+	int ret;
+
+	while (!(ret = super_next_chunk(&fs->super, &pos, &item, err))) {
+		ret = judge_stripes(fs, &item, err);
+		if (ret) {
+			err_at_device(err, fs->super.devid, super_offset(fs->super_mirror));
+			break;
+		}
+	}
 	return ret < 0 ? ret : 0;
 }
 
@@ -330,7 +381,9 @@ int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = check_device(devices[i], err);
 	if (!ret)
-		ret = check_device_items(fs, err);
+		ret = check_chunk_tree(fs, err);
+	if (!ret)
+		ret = check_system_chunks(fs, err);
 	if (!ret)
 		ret = check_chunks(fs, err);
 	if (!ret)

@@ -376,6 +376,31 @@ static void chunks_where_none_can_be(void **state)
 	}
 }
 
+/* Linux looks for a device by the ID and the UUID of a stripe, in the superblock and in the chunk tree. */
+static void stripes_name_their_device(void **state)
+{
+	const size_t size = sizeof(struct disk_chunk) + 2 * sizeof(struct disk_stripe);
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct synthetic s = plain();
+		uint8_t block[SYN_NODESIZE];
+		struct disk_super super;
+		const bool tree = i & 2;
+		struct {
+			struct disk_chunk chunk;
+			struct disk_stripe stripes[2];
+		} *c = (void *)(tree ? block + sizeof(block) - size : super.sys_chunk_array + sizeof(struct disk_key));
+
+		syn_get_super(&s, 0, &super);
+		syn_get(&s, s.chunk_root, 0, block);
+		c->stripes[i & 1].dev_uuid[15] ^= 1;
+		syn_put_super(&s, 0, &super, 1);
+		syn_put(&s, s.chunk_root, 0, block, 1);
+		expect(&s, -EUCLEAN, i & 1 ? "stripe 1 of chunk 16777216 has" : "stripe 0 of chunk 16777216 has");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +414,7 @@ int main(void)
 		cmocka_unit_test(device_extents_are_those_of_the_chunks),
 		cmocka_unit_test(devices_that_cannot_be_written),
 		cmocka_unit_test(chunks_where_none_can_be),
+		cmocka_unit_test(stripes_name_their_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
