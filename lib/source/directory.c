@@ -304,7 +304,7 @@ static void *work(void *ctx)
 		w->bytes = NULL;
 		w->len = w->max = 0;
 		w->has_plain = false;
-		w->targets = c->s;
+		w->source = c->s;
 	} else {
 		stop(c, err_nomem(&err), &err);
 	}
@@ -381,6 +381,7 @@ static int begin(struct scan *c, struct btrkit_error *err)
 		free(w);
 		return err_nomem(err);
 	}
+	w->source = s;
 	d.fd = s->state->root;
 	ret = scan_top(w, &d, &failure);
 	if (ret)

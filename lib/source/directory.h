@@ -51,7 +51,7 @@ struct scan_xattr {
 
 /* State of one thread. */
 struct scan_worker {
-	const struct source *targets; /* only its targets and options are accessed */
+	const struct source *source; /* only its targets and options are accessed */
 	struct scan_found found[SCAN_RANGE];
 	uint32_t n;
 	char *bytes;

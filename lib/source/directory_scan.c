@@ -263,7 +263,7 @@ static int read_xattrs(struct scan_worker *w, const struct scan_dir *d, struct s
 	if (len < 0)
 		return fails(failure, errno, "list attributes", f->name);
 	for (const char *at = w->list; at < w->list + len && !ret; at += strlen(at) + 1)
-		if (source_takes_xattr(w->targets, at))
+		if (source_takes_xattr(w->source, at))
 			ret = read_xattr(w, path, f->name, at, failure);
 	f->xattrs_end = w->len;
 	return ret;
@@ -281,7 +281,7 @@ static int look_at(struct scan_worker *w, const struct scan_dir *d, const char *
 	f->device = st.st_dev;
 	f->inode = st.st_ino;
 	f->linked = !S_ISDIR(st.st_mode) && st.st_nlink > 1;
-	f->target = S_ISREG(st.st_mode) && source_is_target(w->targets, &st);
+	f->target = S_ISREG(st.st_mode) && source_is_target(w->source, &st);
 	scan_attr(&st, &f->attr);
 	if (S_ISLNK(st.st_mode))
 		ret = read_target(w, d, f, failure);
