@@ -110,6 +110,23 @@ class Maker:
         return ret
 
 
+def put_attribute(path, name, value, flags):
+    try:
+        os.setxattr(path, name, value, flags, follow_symlinks=False)
+    except OSError as e:
+        # Linux may not find room in a leaf to replace a value by a larger one, where there would be room for the new
+        # one alone.
+        if e.errno != errno.ENOSPC or name not in map(os.fsencode, os.listxattr(path, follow_symlinks=False)):
+            raise
+        before = os.getxattr(path, name, follow_symlinks=False)
+        os.removexattr(path, name, follow_symlinks=False)
+        try:
+            os.setxattr(path, name, value, follow_symlinks=False)
+        except OSError:
+            os.setxattr(path, name, before, follow_symlinks=False)
+            raise
+
+
 def linux(top, op):
     path, words = f'{top}/{op[1]}', op[2:]
     if op[0] == 'make':
@@ -124,7 +141,7 @@ def linux(top, op):
     elif op[0] == 'flags':
         change_flags(path, *words)
     elif op[0] == 'put':
-        os.setxattr(path, bytes.fromhex(words[0][1:]), bytes.fromhex(words[1][1:]), words[2], follow_symlinks=False)
+        put_attribute(path, bytes.fromhex(words[0][1:]), bytes.fromhex(words[1][1:]), words[2])
     elif op[0] == 'remove':
         os.removexattr(path, bytes.fromhex(words[0][1:]), follow_symlinks=False)
     else:
