@@ -48,7 +48,7 @@ int cursor_lost_key(const struct cursor *c, struct btrkit_key *ret)
 	return 0;
 }
 
-int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
+static int next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
 		       struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -71,5 +71,18 @@ int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, curs
 		return err_nomem(err);
 	if (!ret)
 		*at = c->item.key;
+	return ret;
+}
+
+int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
+		       struct btrkit_error *err)
+{
+	int ret;
+
+	if (first || !c->nodes[0] || c->slots[0] + 1 >= c->nodes[0]->nritems)
+		return next_around(c, at, first, lost, ctx, err);
+	/* The next item is in the same leaf and cannot fail. Clearing an error for it would take longer than the rest. */
+	ret = cursor_next(c, err);
+	*at = c->item.key;
 	return ret;
 }
