@@ -139,13 +139,16 @@ static int account_space(struct btrkit_txn *txn, struct btrkit_error *err)
 
 int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err)
 {
-	int ret;
+	/* An extent that is freed takes its checksums along, but only those in the tree. */
+	int ret = csums_run(txn, err);
 
-	do {
+	while (!ret) {
 		ret = refs_run(txn->refs, err);
 		if (!ret && !refs_pending(txn->refs))
 			ret = account_space(txn, err);
-	} while (!ret && refs_pending(txn->refs));
+		if (!refs_pending(txn->refs))
+			break;
+	}
 	if (ret) {
 		txn->failed = true;
 		delayed_fail(txn->delayed, ret, err);

@@ -135,7 +135,7 @@ int txn_write_root(struct btrkit_txn *txn, struct edit_tree *t, struct btrkit_er
 
 /*
  * Apply references until none are pending, without updating root items. Needed before a whole tree is read that must be
- * up to date. Not during an edit.
+ * up to date. Waiting checksums are inserted first, so that those of freed extents can be deleted. Not during an edit.
  */
 int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

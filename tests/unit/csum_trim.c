@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Removing checksums of data that is gone, compared with a model. */
+/* Removing checksums of data that is gone, compared with a model, and of data that was never committed. */
 #include "tests/unit/unit.h"
 
 #include "lib/txn/refs_head.h"
@@ -76,10 +76,44 @@ static void checksums_go_with_their_data(void **state)
 	written_destroy(&w);
 }
 
+/*
+ * A file loses its data in the transaction that has written it, and references are applied while its checksums wait to
+ * be inserted, which happens when space is short and several threads change files.
+ */
+static void waiting_checksums_go_too(void **state)
+{
+	static const uint8_t bytes[4 * SECTOR] = { 1 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct edit_tree *t = NULL;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct written w;
+	uint64_t inode;
+
+	(void)state;
+	written_make(&w, &o, 160ull << 20);
+	fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	txn = written_start(fs);
+	written_check(btrkit_txn_create(txn, 5, 256, "file", 4, NULL, &inode, &err), &err);
+	written_check(btrkit_txn_write(txn, 5, inode, 0, bytes, sizeof(bytes), NULL, &err), &err);
+	written_check(btrkit_txn_truncate(txn, 5, inode, 0, &err), &err);
+	assert_true(txn->csums.n);
+	written_check(txn_run_refs(txn, &err), &err);
+	written_check(btrkit_txn_flush(txn, &err), &err);
+	written_check(txn_tree(txn, OID_CSUM_TREE, &t, &err), &err);
+	assert_int_equal(cursor_seek(&t->c, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, 0), &err), 1);
+	written_commit(txn);
+	btrkit_fs_close(fs);
+	written_judge(&w);
+	written_destroy(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(checksums_go_with_their_data),
+		cmocka_unit_test(waiting_checksums_go_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
