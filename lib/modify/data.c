@@ -145,7 +145,10 @@ int data_read_extent(struct op *op, const struct extent_at *x, uint64_t offset, 
 		return ret;
 	delayed_lock_trees(op->d);
 	ret = csums_run(op->txn, err);
-	if (!ret)
+	/* They belong to other operations, which have succeeded. */
+	if (ret)
+		delayed_fail(op->d, ret, err);
+	else
 		ret = read_bytes(op, x, offset, verify, to, n, err);
 	delayed_unlock_trees(op->d);
 	return ret;

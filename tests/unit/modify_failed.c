@@ -368,6 +368,33 @@ static void an_operation_fails(void **state)
 	written_destroy(&w);
 }
 
+/*
+ * Checksums of earlier operations cannot be inserted when a later one reads data. They are lost, so that what these
+ * operations have written must not be committed.
+ */
+static void checksums_are_lost(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	enum btrkit_commit_state reached;
+	struct edit_tree *roots;
+	struct btrkit_fs *fs;
+	struct written w;
+	struct doing d;
+
+	(void)state;
+	fs = begin(&w, &d);
+	written_check(txn_tree(d.txn, OID_ROOT_TREE, &roots, &err), &err);
+	written_check(edit_delete(roots, &KEY(OID_CSUM_TREE, KEY_ROOT_ITEM, 0), &err), &err);
+	written_check(btrkit_txn_write(d.txn, TOP_LEVEL, d.inode, 0, bytes, 4 * 4096, NULL, &err), &err);
+	assert_int_equal(btrkit_txn_write(d.txn, TOP_LEVEL, d.inode, 1, "x", 1, NULL, &err), -ENOENT);
+	assert_int_not_equal(btrkit_txn_commit(d.txn, &reached, &err), 0);
+	assert_int_equal(reached, BTRKIT_COMMIT_OLD);
+	btrkit_fs_close(fs);
+	assert_false(has_new(&w));
+	written_judge(&w);
+	written_destroy(&w);
+}
+
 /* The device has no space, although the filesystem does: a commit would not help, and must not be tried. */
 static void a_device_has_no_space(void **state)
 {
@@ -407,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_commit_in_between_fails),
 		cmocka_unit_test(an_operation_fails),
+		cmocka_unit_test(checksums_are_lost),
 		cmocka_unit_test(a_device_has_no_space),
 	};
 
