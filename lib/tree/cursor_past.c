@@ -81,7 +81,7 @@ int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, curs
 
 	if (first || !c->nodes[0] || c->slots[0] + 1 >= c->nodes[0]->nritems)
 		return next_around(c, at, first, lost, ctx, err);
-	/* The next item is in the same leaf and cannot fail. Clearing an error for it would take longer than the rest. */
+	/* The next item is in the same leaf and cannot fail. Clearing an error would take longer than that. */
 	ret = cursor_next(c, err);
 	*at = c->item.key;
 	return ret;
