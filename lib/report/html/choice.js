@@ -33,14 +33,14 @@ function ownerFacts(o) {
 	if (o.orphans !== '0')
 		facts.push(`files without a name: ${o.orphans}`);
 	if (whole(o.log))
-		facts.push(`in its log besides ${sizeText(whole(o.log))}`);
+		facts.push(`${sizeText(whole(o.log))} more in its log`);
 	return facts.filter(Boolean).join(' · ');
 }
 
 function makeRow(o) {
 	const box = element('input', { type: 'checkbox', autocomplete: 'off' });
 	const name = element('span', { 'class': 'name' }, ownerName(o), element('small', {}, ownerFacts(o)));
-	const next = element('span', { 'class': 'number', role: 'cell', 'data-label': 'frees next' });
+	const next = element('span', { 'class': 'number', role: 'cell', 'data-label': 'would free' });
 	const bar = element('span', { 'class': 'bar', role: 'img', 'aria-label': barText(o) },
 		barPart('exclusive', o.exclusive.data), barPart('shared', o.shared.data),
 		barPart('metadata', o.referenced.metadata));
@@ -84,7 +84,7 @@ function showNext() {
 		return element('li', {}, button);
 	}));
 	if (!most.length)
-		at('next').append(element('li', {}, open.length ? 'No other one frees anything alone.' :
+		at('next').append(element('li', {}, open.length ? 'No other subvolume alone would free anything.' :
 			'All are selected.'));
 }
 

@@ -166,8 +166,8 @@ function drawList() {
 	at('map-list').querySelector('ol').replaceChildren(...items.slice(0, LISTED).map(node => {
 		const item = element('li', {}, element('span', { 'class': 'name' }, describe(node)), ' ');
 		if (node.children()?.length) {
-			const label = { 'aria-label': `into ${node.name}` };
-			const button = element('button', { type: 'button', ...label }, 'into it');
+			const label = { 'aria-label': `zoom into ${node.name}` };
+			const button = element('button', { type: 'button', ...label }, 'zoom in');
 			button.addEventListener('click', () => zoom([...map.path, node]));
 			item.append(button);
 		}

@@ -118,7 +118,7 @@ function familyNodes(family) {
 		const nodes = numbers.map(setNode);
 		return nodes.length === 1 ? nodes[0] : group(`shared by ${sharers}`, nodes, { sharers });
 	});
-	return [group('exclusive, each to one', alone), ...shared];
+	return [group('exclusive', alone), ...shared];
 }
 
 function buildTree() {
@@ -133,7 +133,7 @@ function buildTree() {
 	});
 	if (unowned.data || unowned.metadata)
 		nodes.push({
-			name: '(nothing reaches it)', kind: 'other', data: unowned.data, metadata: unowned.metadata,
+			name: '(unreachable)', kind: 'other', data: unowned.data, metadata: unowned.metadata,
 			owners: () => null, children: () => null,
 		});
 	return group('whole filesystem', nodes);
@@ -163,8 +163,8 @@ function directoryNode(directory) {
 	if (!below.length)
 		return { ...leaf, name, path, kind: 'exclusive', owners: () => top ? [top] : null };
 	const own = {
-		...leaf, name: 'its own files, and what is shared in it', kind: 'own', data: frees - sum(below).data,
-		path: () => `${path()}: its own files, and what is shared in it`,
+		...leaf, name: 'its own files, and data shared within it', kind: 'own', data: frees - sum(below).data,
+		path: () => `${path()}: its own files, and data shared within it`,
 	};
 	return group(name, [...below, own], { data: frees, path });
 }
