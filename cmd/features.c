@@ -17,7 +17,7 @@ static const char *const support_names[] = { "refused", "read", "write" };
 
 static void print_text(const struct btrkit_feature *f, size_t n)
 {
-	printf("%-10s%-12s%-24s%-10s%s\n", "SET", "BIT", "FEATURE", "SUPPORT", "HELD AGAINST LINUX");
+	printf("%-10s%-12s%-24s%-10s%s\n", "SET", "BIT", "FEATURE", "SUPPORT", "TESTED AGAINST LINUX");
 	for (; n--; f++) {
 		printf("%-10s0x%-10" PRIx64 "%-24s%-10s%s\n", set_names[f->set], f->bit, f->name,
 		       support_names[f->support],
