@@ -148,13 +148,13 @@ machine()
 	# Read filesystems made here on the other architecture, and vice versa.
 	look "$top/made" "$@" "$dir/build/cmd/btrkit" >"$dir/read" || true
 	cmp -s "$top/read" "$dir/read" && status=0 || status=1
-	verdict $status "$arch: reads otherwise: $top/read and $dir/read"
+	verdict $status "$arch: reads images differently: $top/read, $dir/read"
 	make "$dir/made" "$@" "$dir/build/cmd/btrkit" || true
 	look "$dir/made" "$reference" >"$dir/written" || true
 	cmp -s "$top/written" "$dir/written" && status=0 || status=1
-	verdict $status "$arch: makes others: $top/written and $dir/written"
+	verdict $status "$arch: images made there differ: $top/written, $dir/written"
 	rm -f "$dir"/made.*
-	echo "compared on $arch: $num unit tests, $(cat "$dir/read" "$dir/written" | wc -l) sums"
+	echo "compared on $arch: $num unit tests, $(cat "$dir/read" "$dir/written" | wc -l) checksums"
 }
 
 reference=${BTRKIT:-$top/native/cmd/btrkit}

@@ -343,6 +343,6 @@ int main(int argc, char **argv)
 		}
 		sparse_free(good);
 	}
-	printf("compared %zu contradictions with what is told of them: %zu missed\n", tried, missed);
+	printf("compared %zu contradictions with the findings: %zu missed\n", tried, missed);
 	return missed || tried != COUNT(mutations);
 }

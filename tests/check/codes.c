@@ -71,8 +71,8 @@ static bool try_case(const struct coded *c, bool list)
 	ret = image_judge(disk, codes);
 	told = is_expected(c, codes);
 	if (list || !told)
-		printf("%s: %s: %s is told as: %s\n", c->code, c->image, c->steps,
-		       ret < 0 ? "what cannot be opened" : codes);
+		printf("%s: %s: %s is reported as: %s\n", c->code, c->image, c->steps,
+		       ret < 0 ? "cannot be opened" : codes);
 	sparse_free(disk);
 	return told;
 }

@@ -217,7 +217,7 @@ static uint64_t state_of(struct device *d)
 
 	if (btrkit_fs_open(&io, 1, NULL, &fs, &err) || btrkit_dump_tree(fs, NULL, add_to_hash, &hash, &err) ||
 	    btrkit_check(fs, &opts, NULL, &err))
-		die("cannot be read any more: %s", err.message);
+		die("the filesystem cannot be read any more: %s", err.message);
 	if (findings)
 		die("%u findings", findings);
 	btrkit_fs_close(fs);
@@ -239,18 +239,19 @@ static void judge(const struct caller *c, int ret, unsigned needs)
 		printf("%u %s: %d %s\n", now.number, called, ret, c->err.message);
 	if (ret == 0 || (ret == 1 && needs & CALLS_ONE)) {
 		if (!is_empty(&c->err))
-			die("has returned %d and left an error: %s", ret, c->err.message);
+			die("returned %d, but left an error: %s", ret, c->err.message);
 		return;
 	}
 	if (ret > 0 || ret < -4095)
-		die("has returned %d", ret);
+		die("returned %d", ret);
 	/* After an abort by a callback the error may be left empty. */
 	if (needs & CALLS_WITHOUT_ERROR || (c->ended && is_empty(&c->err)))
 		return;
 	if (!c->err.code || c->err.err != ret || !c->err.message[0])
-		die("has returned %d and tells %d, %d: %s", ret, c->err.code, c->err.err, c->err.message);
+		die("returned %d, but its error has code %d and errno %d: %s", ret, c->err.code, c->err.err,
+		    c->err.message);
 	if (strchr(btrkit_error_format(&c->err, line, sizeof(line)), '\n'))
-		die("tells more than a line: %s", line);
+		die("the error is more than one line: %s", line);
 }
 
 /* Arm at most one kind of trouble (allocation failure, device error, aborting callback); usually none. */
@@ -334,7 +335,7 @@ static void expect_state(const struct caller *c, struct device *d, uint64_t *kno
 	const uint64_t found = state_of(d);
 
 	if (state == BTRKIT_COMMIT_OLD && !c->may_commit && found != *known)
-		die("is not as it was");
+		die("the filesystem changed although nothing was committed");
 	*known = found;
 }
 
@@ -373,7 +374,7 @@ static void end(struct caller *c, struct device *d, uint64_t *known)
 	c->txn = NULL;
 	judge(c, ret, 0);
 	if (!ret && state != BTRKIT_COMMIT_NEW)
-		die("is committed and is not new");
+		die("the commit succeeded, but not with the new state");
 	now.mirrors_lag = ret && (now.mirrors_lag || state != BTRKIT_COMMIT_OLD || c->may_commit);
 	expect_state(c, d, known, state);
 }
@@ -471,7 +472,7 @@ static void run_threads(struct sparse *base, unsigned seed)
 	for (unsigned i = 0; i < THREADS; i++) {
 		callers[i] = (struct caller){ .seed = c.seed + i, .io = c.io, .fs = c.fs, .txn = c.txn };
 		if (pthread_create(&ids[i], NULL, work, &callers[i]))
-			die("no thread");
+			die("cannot start a thread");
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);

@@ -102,7 +102,7 @@ static bool try_one(const struct judge *j, struct failing f, bool once, int *ret
 	if (!*ret)
 		return found == HOLDS_NEW;
 	if (*ret != f.error || err.err != f.error || err.code != code || !is_one_line(&err)) {
-		printf("call %" PRIu64 " fails with %d, told is %d, code %d: %s\n", f.fail_at, f.error, *ret, err.code,
+		printf("call %" PRIu64 " fails with %d, returned %d, code %d: %s\n", f.fail_at, f.error, *ret, err.code,
 		       err.message);
 		return false;
 	}

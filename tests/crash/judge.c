@@ -108,9 +108,9 @@ static int judge_copy(const struct judge *j, struct sparse *state, unsigned mirr
 	if (!is_new && !is_old)
 		snprintf(why, WHY, "neither the old filesystem nor the new one");
 	else if (is_new && sparse_differs(state, j->after))
-		snprintf(why, WHY, "the new superblock is valid, but not all is written");
+		snprintf(why, WHY, "the new superblock is valid, but not everything is written");
 	else if (is_old && sparse_differs(state, j->before))
-		snprintf(why, WHY, "the old superblock is valid, but what it stands for was written to");
+		snprintf(why, WHY, "the old superblock is valid, but its filesystem was written to");
 	else
 		holds = is_new ? HOLDS_NEW : HOLDS_OLD;
 	free(text);

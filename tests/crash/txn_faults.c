@@ -357,19 +357,19 @@ static void judge_error(struct trial *t, const struct failing *f, int ret, const
 	char line[512];
 
 	if (ret != wanted || err->err != ret || (int)err->code != code)
-		bad(t, f, "another error", err);
+		bad(t, f, "a different error", err);
 	btrkit_error_format(err, line, sizeof(line));
 	if (strchr(line, '\n') || strlen(line) < 10)
-		bad(t, f, "not one line", err);
+		bad(t, f, "the message is more than one line", err);
 	if (!memory_fault && !(err->places & BTRKIT_AT_DEVID))
-		bad(t, f, "without the device", err);
+		bad(t, f, "the message lacks the device", err);
 	if (!memory_fault && !f->flush && !(err->places & BTRKIT_AT_PHYSICAL))
-		bad(t, f, "without the address", err);
+		bad(t, f, "the message lacks the address", err);
 	for (unsigned i = 0; commits.inner && i < 3; i++)
 		if (strstr(err->message, words[i]))
 			commits.state = i;
 	if (commits.failed && !strstr(err->message, words[commits.state]))
-		bad(t, f, "without the state", err);
+		bad(t, f, "the message lacks the state", err);
 }
 
 /* Check that the contents of the device match what was reported. */
@@ -390,7 +390,7 @@ static void judge_device(struct trial *t, const struct failing *f, struct sparse
 		holds = (int)(generation - t->judge.states[0].generation);
 	if (holds < 0) {
 		snprintf(why.message, sizeof(why.message), "%.190s", text);
-		bad(t, f, "not whole", &why);
+		bad(t, f, "the filesystem is not consistent", &why);
 		return;
 	}
 	if (!ret && (unsigned)holds != t->commits)
@@ -403,7 +403,7 @@ static void judge_device(struct trial *t, const struct failing *f, struct sparse
 	t->states[commits.state]++;
 	if ((commits.state == BTRKIT_COMMIT_OLD && (unsigned)holds != commits.good) ||
 	    (commits.state == BTRKIT_COMMIT_NEW && (unsigned)holds != commits.good + 1))
-		bad(t, f, "not the state that is told", err);
+		bad(t, f, "not the reported state", err);
 }
 
 /* @return whether a call was there to fail */
@@ -426,11 +426,11 @@ static bool try_one(struct trial *t, enum fault fault, uint64_t at)
 	ret = work(t->kind, &f, &refuses, &err);
 	met = fault >= MEMORY_ONCE ? memory.calls > at : f.failed;
 	if (memory.live != live)
-		bad(t, &f, "memory is left behind", &err);
+		bad(t, &f, "memory leak", &err);
 	if (ret)
 		judge_error(t, &f, ret, &err);
 	if (ret && commits.failed && !refuses)
-		bad(t, &f, "the handle goes on", &err);
+		bad(t, &f, "the transaction can still be used", &err);
 	/* Random plans continue with other operations after ENOSPC for data. */
 	if (f.after && (fault != WRITE_FULL || commits.failed))
 		bad(t, &f, "the device is written to after a failure", &err);
@@ -483,7 +483,7 @@ static bool run_kind(const struct kind *kind, char **images, bool deep)
 	for (unsigned fault = 0; fault < NUM_FAULTS; fault++)
 		for (uint64_t at = 0, step = step_of(kind, fault, deep); step && try_one(&t, fault, at); at += step)
 			;
-	printf("%s: %" PRIu64 " failures, %" PRIu64 " of them told, %" PRIu64
+	printf("%s: %" PRIu64 " failures, %" PRIu64 " of them reported, %" PRIu64
 	       " overcome; commits that failed left the old "
 	       "state %" PRIu64 " times, the new one %" PRIu64 " times, %" PRIu64 " times it was not known; %" PRIu64
 	       " bad\n",
@@ -522,6 +522,6 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		ran++;
 	}
-	printf("compared %" PRIu64 " failures in %u kinds of transactions with what was said of them\n", tried, ran);
+	printf("compared %" PRIu64 " failures in %u kinds of transactions with the error returned\n", tried, ran);
 	return !good || !ran;
 }

@@ -329,7 +329,7 @@ static bool judge_supers(const struct txn_judge *j, const struct committed *c, c
 				      why))
 				return false;
 			if (memcmp(&found.all, &c->all, sizeof(found.all))) {
-				snprintf(why, WHY_SIZE, "superblock %u of device %u is another", mirror, device + 1);
+				snprintf(why, WHY_SIZE, "superblock %u of device %u differs", mirror, device + 1);
 				return false;
 			}
 		}
@@ -349,7 +349,7 @@ bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE])
 	}
 	j->n++;
 	if (j->n > 1 && c->inexact > j->states[0].inexact) {
-		snprintf(why, WHY_SIZE, "the root item of a tree counts its blocks wrong");
+		snprintf(why, WHY_SIZE, "the root item of a tree has a wrong number of blocks");
 		return false;
 	}
 	if (j->n > 1 && c->generation != c[-1].generation + 1) {
@@ -465,7 +465,7 @@ static bool judge_choice(const struct txn_judge *j, const struct disks *state, c
 	}
 	good = fs->super.generation == j->states[commit].generation;
 	if (!good)
-		snprintf(why, WHY_SIZE, "opened as of generation %llu, where the newest superblock is of %llu",
+		snprintf(why, WHY_SIZE, "opened at generation %llu, but the newest superblock has %llu",
 			 (unsigned long long)fs->super.generation, (unsigned long long)j->states[commit].generation);
 	btrkit_fs_close(fs);
 	return good;
@@ -536,7 +536,7 @@ static int read_claim(const struct txn_judge *j, const struct disks *state, unsi
 	if (k == j->n) {
 		if (super_decode((const struct disk_super *)page, super_offset(mirror), &judged, NULL))
 			return NOTHING;
-		snprintf(why, WHY_SIZE, "superblock %u of device %u is none that was committed", mirror, device + 1);
+		snprintf(why, WHY_SIZE, "superblock %u of device %u is not one that was committed", mirror, device + 1);
 		return BAD;
 	}
 	if (k < floor || k > floor + 1 + (j->behind && !floor)) {

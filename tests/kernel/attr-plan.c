@@ -131,10 +131,10 @@ static int put(struct plan *p, uint64_t inode, char **w)
 		return ret;
 	ret = btrkit_txn_xattr_get(p->txn, TOP_LEVEL, inode, (char *)name, p->again, p->len, &got, &p->err);
 	if (ret || got != p->len || memcmp(p->again, p->bytes, got) != 0)
-		die(p, "another value than was put");
+		die(p, "a different value than was set");
 	if (p->len && btrkit_txn_xattr_get(p->txn, TOP_LEVEL, inode, (char *)name, p->again, p->len - 1, &got,
 					   &p->err) != -ERANGE)
-		die(p, "a value where there is no room for it");
+		die(p, "a value although the buffer is too small");
 	return 0;
 }
 

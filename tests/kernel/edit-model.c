@@ -356,7 +356,7 @@ static void delete_range(struct world *w, struct model *m, struct edit_tree *t)
 		last.offset++;
 	must(edit_delete_range(t, &first, &last, &count, &err), "edit_delete_range");
 	if (count != n)
-		die("another number of items was deleted");
+		die("a different number of items was deleted");
 	model_take_out(m, at, n);
 	w->count[DELETED] += n;
 	w->count[RANGES]++;
@@ -386,7 +386,7 @@ static void patch_one(struct world *w, struct model *m, struct edit_tree *t)
 	memcpy(mine, item->data, item->size);
 	must(edit_bytes(t, &item->key, &bytes, &size, &err), "edit_bytes");
 	if (size != item->size || memcmp(bytes, mine, size))
-		die("edit_bytes gives other bytes");
+		die("edit_bytes returns different bytes");
 	for (unsigned i = 0; i < 4 && from < size; i++) {
 		uint32_t at = from + (uint32_t)roll(w, size - from);
 
@@ -520,7 +520,7 @@ static void transact(struct world *w, uint64_t most)
 	} else {
 		must(btrkit_txn_commit(w->txn, &state, &err), "btrkit_txn_commit");
 		if (state != BTRKIT_COMMIT_NEW)
-			die("the commit says that the old state holds");
+			die("the commit reports the old state");
 		w->count[COMMITS]++;
 	}
 	compare_all(w);

@@ -171,14 +171,14 @@ static struct told told_of(const struct image *image, const struct items *items,
 	struct told t = { 0 };
 
 	if (from == to || items->at[from].key.type != KEY_FREE_SPACE_INFO || items->at[from].key.offset != g->length)
-		die("%s: group %" PRIu64 " has no INFO", image->path, g->start);
+		die("%s: group %" PRIu64 " has no FREE_SPACE_INFO", image->path, g->start);
 	t.count = le32_get(((const struct disk_free_space_info *)items->at[from].data)->extent_count);
 	t.bitmaps = le32_get(((const struct disk_free_space_info *)items->at[from].data)->flags);
 	for (size_t i = from + 1; i < to; i++) {
 		const struct copy *c = &items->at[i];
 
 		if (c->key.type != (t.bitmaps ? KEY_FREE_SPACE_BITMAP : KEY_FREE_SPACE_EXTENT))
-			die("%s: group %" PRIu64 " of both forms", image->path, g->start);
+			die("%s: group %" PRIu64 " has both bitmaps and extents", image->path, g->start);
 		t.num_bitmaps += t.bitmaps;
 		if (!t.bitmaps)
 			told_add(&t, c->key.objectid, c->key.offset);
@@ -263,7 +263,7 @@ static void compare_group(const struct image *image, const struct block_group *g
 	if (theirs.bitmaps == ours.bitmaps)
 		compare_items(image->path, &image->tree, other, g);
 	else if (theirs.count < limits.low || theirs.count > limits.high)
-		die("%s: group %" PRIu64 " of %" PRIu32 " ranges is told by %s", image->path, g->start, theirs.count,
+		die("%s: group %" PRIu64 " with %" PRIu32 " ranges uses %s", image->path, g->start, theirs.count,
 		    theirs.bitmaps ? "bitmaps" : "extents");
 	else
 		count.history++;
@@ -340,7 +340,7 @@ static void build(struct image *image)
 		compare_group(image, &image->groups.at[i], &built);
 	count_leftovers(image);
 	if (told.groups != count.groups || told.ranges != count.ranges)
-		die("%s: %" PRIu64 " groups and %" PRIu64 " ranges are said to have been built", image->path,
+		die("%s: %" PRIu64 " groups and %" PRIu64 " ranges reported as built", image->path,
 		    told.groups, told.ranges);
 	items_release(&built);
 }
@@ -394,7 +394,7 @@ static void same(struct image *a, struct image *b)
 	for (size_t i = 0; i < b->groups.n; i++)
 		compared -= (b->groups.at[i].flags & BG_TYPE_MASK) == BG_DATA;
 	if (compared)
-		die("%s has groups of data that %s has not", a->path, b->path);
+		die("%s has data block groups that %s lacks", a->path, b->path);
 }
 
 int main(int argc, char **argv)

@@ -138,9 +138,9 @@ class Row:
 
     def whole(self):
         r = self.read()
-        require(r.status == 0 and not r.notes and not r.different(self.all), f'{self.name}: whole', r)
+        require(r.status == 0 and not r.notes and not r.different(self.all), f'{self.name}: all devices present', r)
         require(set(map(sum, r.counts.values())) == {0} and len(r.counts) == len(self.volume.paths),
-                f'{self.name}: counts of a whole filesystem', r)
+                f'{self.name}: counters with all devices present', r)
 
     def lose(self):
         """Remove any devices that may be lost together, and one more, which must be reported."""
@@ -152,18 +152,20 @@ class Row:
                 require(not r.different(self.all) or r.status == 1, f'{what}: {r.different(self.all)}', r)
                 require(r.status in ((0,) if n <= self.spare else (0, 1, 3)), what, r)
                 if r.status == 1:
-                    require('missing' in r.said or 'device' in r.said, f'{what}: not told why', r)
+                    require('missing' in r.said or 'device' in r.said, f'{what}: the message does not say why', r)
                     continue
-                require(f'{n} of {len(self.volume.paths)} devices are missing' in r.notes, f'{what}: not told', r)
-                require(not r.repairs, f'{what}: what is known is told again', r)
+                require(f'{n} of {len(self.volume.paths)} devices are missing' in r.notes,
+                        f'{what}: missing device not reported', r)
+                require(not r.repairs, f'{what}: a missing device is reported as a repair', r)
                 for devid in without:
-                    require(f'device {devid} is missing' in r.notes, f'{what}: not told', r)
+                    require(f'device {devid} is missing' in r.notes, f'{what}: missing device not reported', r)
                 lost = any('cannot be read completely' in note for note in r.notes)
-                require(lost or not r.failed, f'{what}: chunks are not told', r)
+                require(lost or not r.failed, f'{what}: unreadable chunks are not reported', r)
                 named = {int(m[1]) for note in r.notes if (m := re.match(r'chunk (\d+) of \d+ bytes, ', note))}
-                require(named == self.unreachable(without), f'{what}: other chunks {self.unreachable(without)}', r)
-                require(n > self.spare or not lost, f'{what}: chunks are told', r)
-                require(all('missing' in e for e in r.failed.values()), f'{what}: another reason', r)
+                require(named == self.unreachable(without),
+                        f'{what}: reported chunks {named}, expected {self.unreachable(without)}', r)
+                require(n > self.spare or not lost, f'{what}: chunks are reported as unreadable', r)
+                require(all('missing' in e for e in r.failed.values()), f'{what}: a file failed for another reason', r)
 
     def unreachable(self, without):
         """The chunks that lack more devices than they can do without; at most as many as are reported."""
@@ -176,17 +178,20 @@ class Row:
 
     def told(self, what, r, places):
         """Every skipped copy was damaged, and every read succeeded."""
-        require(bool(r.repairs) == bool(sum(c[1] for c in r.counts.values())), f'{what}: nothing is told', r)
+        require(bool(r.repairs) == bool(sum(c[1] for c in r.counts.values())),
+                f'{what}: reported repairs do not match the counters', r)
         blamed = dict.fromkeys(r.counts, 0)
         for logical, length, served, copies in r.repairs:
-            require(served and length and not copies[-1][3], f'{what}: {logical} is lost', r)
+            require(served and length and not copies[-1][3], f'{what}: {logical} was not read from another copy', r)
             for mirror, devid, physical, err in copies[:-1]:
                 require(err and (devid or not mirror), f'{what}: {logical}: {copies}', r)
                 if not devid:
                     continue
                 blamed[devid] += 1
-                require((devid, physical // (4 * K)) in places, f'{what}: {devid} {physical} was not damaged', r)
-        require(blamed == {d: c[1] for d, c in r.counts.items()}, f'{what}: {blamed} are told', r)
+                require((devid, physical // (4 * K)) in places,
+                        f'{what}: device {devid}, {physical}: reported, but not damaged', r)
+        require(blamed == {d: c[1] for d, c in r.counts.items()},
+                f'{what}: failures reported by device {blamed} differ from the counters', r)
 
     def overwrite(self, damage, strips):
         for devid, at in strips:
@@ -203,8 +208,9 @@ class Row:
             r = self.read()
         what = f'{self.name}: device {devid} damaged'
         require(r.status == 0 and not r.different(self.checked), f'{what}: {r.different(self.checked)}', r)
-        require(not any(sum(c) for d, c in r.counts.items() if d != devid), f'{what}: others are blamed', r)
-        require(any('superblock' in n for n in r.notes), f'{what}: no word of the superblock', r)
+        require(not any(sum(c) for d, c in r.counts.items() if d != devid),
+                f'{what}: failures counted on undamaged devices', r)
+        require(any('superblock' in n for n in r.notes), f'{what}: the damaged superblock is not reported', r)
         self.told(what, r, places)
         return r.counts[devid][1]
 
@@ -220,7 +226,8 @@ class Row:
                 r = self.read()
             what = f'{self.name}: devices {chosen} damaged'
             require(r.status == 0 and not r.different(self.checked), f'{what}: {r.different(self.checked)}', r)
-            require({d for d, c in r.counts.items() if c[1]} <= set(chosen), f'{what}: others are blamed', r)
+            require({d for d, c in r.counts.items() if c[1]} <= set(chosen),
+                    f'{what}: failures counted on undamaged devices', r)
             self.told(what, r, places)
 
     def left_behind(self):
@@ -240,10 +247,11 @@ class Row:
         self.volume.umount()
         os.replace(old, self.volume.path)
         r = self.read()
-        what = f'{self.name}: left behind'
+        what = f'{self.name}: a device of an older generation'
         require(r.status == 0 and not r.different(found), f'{what}: {r.different(found)}', r)
         require(any(n.startswith('device 1 has generation ') for n in r.notes), what, r)
-        require(not any(sum(c) for d, c in r.counts.items() if d != 1), f'{what}: others are blamed', r)
+        require(not any(sum(c) for d, c in r.counts.items() if d != 1),
+                f'{what}: failures counted on undamaged devices', r)
 
     def damage_some(self):
         """Damage in each row as many strips as may be lost, in varying combinations; in some rows sector by sector."""
@@ -267,7 +275,7 @@ class Row:
             r = self.read()
         what = f'{self.name}: strips damaged'
         require(r.status == 0 and not r.different(self.checked), f'{what}: {r.different(self.checked)}', r)
-        require(sum(c[1] for c in r.counts.values()) > 0, f'{what}: nothing is counted', r)
+        require(sum(c[1] for c in r.counts.values()) > 0, f'{what}: no failure is counted', r)
         self.told(what, r, places)
 
     def damage_all_copies(self):
@@ -290,10 +298,11 @@ class Row:
         key = f'5-{self.big}'
         require(r.status == 3 and list(r.failed) == [key], what, r)
         place = re.search(r'data checksum mismatch.* block (\d+), device \d+, physical \d+', r.failed[key])
-        require(place and start <= int(place[1]) < start + length, f'{what}: place', r)
+        require(place and start <= int(place[1]) < start + length, f'{what}: wrong address in the message', r)
         # For raid0 and raid10 only one part contains the sector.
         places = [[f'device {devid}(, physical| at) {at + 8 * K}\\b' for devid, at in part] for part in rows[0][0]]
-        require(any(all(re.search(p, r.failed[key]) for p in part) for part in places), f'{what}: not all addresses', r)
+        require(any(all(re.search(p, r.failed[key]) for p in part) for part in places),
+                f'{what}: addresses missing in the message', r)
         require(not r.different(self.checked), what, r)
 
     def map(self):
@@ -347,7 +356,7 @@ class Row:
         self.lose()
         if self.spare:
             counts = [self.damage_device(i + 1) for i in range(len(self.volume.paths))]
-            assert any(counts), f'{self.name}: no device is blamed'
+            assert any(counts), f'{self.name}: no device has a failure counted'
             if self.spare > 1:
                 self.damage_devices()
             self.damage_some()

@@ -439,7 +439,7 @@ static void memory_runs_out(void **state)
 		open_world(&w);
 	}
 	destroy(&w);
-	printf("%llu of %llu failing allocations were told\n", (unsigned long long)told, (unsigned long long)made);
+	printf("%llu of %llu failing allocations were reported\n", (unsigned long long)told, (unsigned long long)made);
 	assert_true(told > 20);
 }
 

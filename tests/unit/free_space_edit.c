@@ -492,7 +492,7 @@ static void contradictions_are_told(void **state)
 		if (change(w, c->first, c->end, c->free, &err) != -EUCLEAN || err.code != BTRKIT_CORRUPT)
 			fail_msg("%s: %d %s", c->name, err.err, err.message);
 		if (!(err.places & BTRKIT_AT_TREE) || !(err.places & BTRKIT_AT_KEY) || err.tree != OID_FREE_SPACE_TREE)
-			fail_msg("%s: without a place: %s", c->name, err.message);
+			fail_msg("%s: the message lacks the place: %s", c->name, err.message);
 		destroy(w);
 	}
 }
@@ -542,7 +542,7 @@ static void failing_allocations_are_told(void **state)
 			assert_true(w->stats.to_bitmaps == 1 && w->stats.to_extents == 1);
 		destroy(w);
 	} while (num > at++);
-	printf("%llu of %llu failing allocations were told\n", (unsigned long long)failures,
+	printf("%llu of %llu failing allocations were reported\n", (unsigned long long)failures,
 	       (unsigned long long)at - 1);
 	assert_true(failures > 8);
 }

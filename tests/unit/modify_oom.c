@@ -275,7 +275,7 @@ static void run(uint64_t at, bool on, struct plan p, struct outcome *o)
 	if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
 		fail_msg("allocation %llu%s: %d: %s", (unsigned long long)at, on ? " and on" : "", ret, err.message);
 	if (!ret && state != BTRKIT_COMMIT_NEW)
-		fail_msg("allocation %llu: done, and not new", (unsigned long long)at);
+		fail_msg("allocation %llu: success, but not the new state", (unsigned long long)at);
 	o->refused += !!ret;
 	o->done += !ret;
 	btrkit_fs_close(fs);

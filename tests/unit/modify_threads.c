@@ -335,7 +335,7 @@ static unsigned watch(int wanted)
 		const int ret = look_for(moving[looks * 7 % MOVING], &w.err);
 
 		if (ret != wanted)
-			fail_msg("after %u looks inode %u is %s", looks, looks * 7 % MOVING, ret ? "gone" : "there");
+			fail_msg("after %u searches inode %u is %s", looks, looks * 7 % MOVING, ret ? "gone" : "there");
 	}
 	pthread_join(other, NULL);
 	return looks;

@@ -217,7 +217,7 @@ static void names_change_meanwhile(void **state)
 		rig_check(ret, &err);
 		rig_check(btrkit_txn_lookup(txn, TOP_LEVEL, inside, "new", 3, &found, &err), &err);
 		if (found.type != DT_REG)
-			fail_msg("after %u that were moved and %u refused a directory is below itself", moved, refused);
+			fail_msg("after %u moves and %u refused ones a directory is below itself", moved, refused);
 		rig_check(btrkit_txn_rename(txn, &to, &name, BTRKIT_RENAME_NOREPLACE, &err), &err);
 		moved++;
 	}

@@ -68,7 +68,7 @@ static bool done(struct plan *p, int ret, const struct btrkit_error *err)
 		rig_check(ret, err);
 	/* A successful call must leave no error, whatever attempts failed inside it. */
 	if (!ret && err->code != BTRKIT_OK)
-		fail_msg("it was done, and an error is told: %s", err->message);
+		fail_msg("success, but an error is set: %s", err->message);
 	p->refused += !!ret;
 	return !ret;
 }
@@ -331,7 +331,7 @@ static void judge_promise(struct tally *t, const struct ticket_promise *promise,
 	const uint64_t used = now - promise->taken;
 
 	if (used > promise->blocks)
-		fail_msg("%s: %" PRIu64 " blocks were promised, %" PRIu64 " are taken", when, promise->blocks, used);
+		fail_msg("%s: %" PRIu64 " blocks were reserved, %" PRIu64 " are used", when, promise->blocks, used);
 	t->judged++;
 	if (t->most < (double)used / (double)promise->blocks)
 		t->most = (double)used / (double)promise->blocks;
