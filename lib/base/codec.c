@@ -211,7 +211,7 @@ static int decompress(uint8_t type, const void *in, size_t in_len, void *out, si
 int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
 		     struct btrkit_error *err)
 {
-	size_t got;
+	size_t got = 0;
 	const int ret = decompress(type, in, in_len, out, out_len, sectorsize, &got, err);
 
 	if (!ret)
@@ -222,7 +222,7 @@ int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, siz
 int codec_decompress_inline(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len,
 			    uint32_t sectorsize, struct btrkit_error *err)
 {
-	size_t got;
+	size_t got = 0;
 	const int ret = decompress(type, in, in_len, out, out_len, sectorsize, &got, err);
 
 	if (!ret && got < out_len)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each lint must pass on a clean tree, and fail on each planted fault. Usage: selftest.py CC..."""
+import json
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -23,7 +25,11 @@ CLEAN = {
                       "int btrkit_a(uint32_t a)\n{\n\treturn ioctl(0, BLKGETSIZE64, &a);\n}\n",
     "cmd/d.c": C + '#include <btrkit/a.h>\n#include <stdio.h>\n\n#include "cmd/d.h"\n/* not an ioctl(fd, FIEMAP) */\n',
     "cmd/d.h": H,
+    "config.h": "#define HAVE_X\n#define HAVE_Y\n",
 }
+
+# A source file with optional parts.
+OPTIONAL = "=" + C + '#include "config.h"\nint a(int n)\n{\n\tint ret = 0;\n\t%s\n\treturn ret + n;\n}\n'
 
 # Lint, file, text to append (or, after "=", to replace it with), part of the expected message; None: it must pass.
 PLANTED = [
@@ -55,6 +61,11 @@ PLANTED = [
     ("sources", "lib/io/e.html", "=" + C + "<p>" * 50 + "\n", "more than 120 columns"),
     ("sources", "lib/io/c.c", "int x = ioctl(\n\tfd, FIFREEZE, 0);\n", "ioctl FIFREEZE"),
     ("sources", "cmd/d.c", "int x = FS_IOC_FIEMAP;\n", "an ioctl of a filesystem"),
+    ("optional", "lib/base/g.c", OPTIONAL % "\n#ifdef HAVE_X\n\tret = 1;\n#endif\n", None),
+    ("optional", "lib/base/g.c", OPTIONAL % "\n#ifndef HAVE_X\n\tint left;\n#endif\n",
+     "lib/base/g.c without HAVE_X: "),
+    ("optional", "lib/base/g.c", OPTIONAL % "\n#if !defined(HAVE_X) && !defined(HAVE_Y)\n\tret = none;\n#endif\n",
+     "lib/base/g.c without HAVE_X, HAVE_Y: "),
     ("headers", "include/btrkit/a.h", "size_t btrkit_b(void);\n", "does not compile alone as C11"),
     ("headers", "lib/base/b.h", "struct x c(bool y);\n", "does not compile alone as C"),
     ("headers", "include/btrkit/a.h", "struct btrkit_b { int a, b; };\n#define BTRKIT_B_INIT { .c = 0 }\n",
@@ -161,6 +172,8 @@ def command(lint, root, compiler, library):
         arguments = [f"{name}.py", root]
     elif name == "man":
         arguments = ["man.py", root, root / "btrkit"]
+    elif name == "optional":
+        arguments = ["optional.py", root, root]
     elif name == "headers":
         arguments = ["headers.py", root, root, *compiler]
     elif name == "abi":
@@ -187,6 +200,9 @@ def main(compiler):
             for name, content in CLEAN.items():
                 plant(root, name, content)
             plant(root, path, text)
+            plant(root, "compile_commands.json", json.dumps([{
+                "directory": directory, "file": path,
+                "command": shlex.join([*compiler, "-Wall", "-Wextra", "-MD", "-o", "x.o", "-c", path])}]))
             results.append(check(f"{path}: {text[:60]!r}", lint, root, complaint, compiler))
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
