@@ -59,7 +59,8 @@ fetch()
 	done
 }
 
-# meson's cross file: $1 triple, $2 family, $3 byte order, $4 directory, then the command that runs programs.
+# meson's cross file: $1 triple, $2 family, $3 byte order, $4 directory, then the command that runs programs. Without
+# needs_exe_wrapper meson would run those of i686 directly, for which most machines have no dynamic linker.
 describe()
 {
 	local triple=$1 family=$2 endian=$3 dir=$4
@@ -76,6 +77,7 @@ c_args = ['-isystem', '$dir/root/usr/include']
 [properties]
 sys_root = '$dir/root'
 pkg_config_libdir = '$(echo "$dir"/root/usr/lib/*/pkgconfig)'
+needs_exe_wrapper = true
 [host_machine]
 system = 'linux'
 cpu_family = '$family'
