@@ -207,7 +207,8 @@ def judge_directories(page, path, file):
         button = page.run("document.querySelector('#map-list button')?.getAttribute('aria-label')")
         if button:
             page.run("document.querySelector('#map-list button').click()")
-            name = '/' if name == 'all data' else button[5:] if name == '/' else f'{name}/{button[5:]}'
+            below = button.removeprefix('zoom into ')
+            name = '/' if name == 'all data' else below if name == '/' else f'{name}/{below}'
             name = name if name.startswith('/') else f'/{name}'
             check(name in inner or '\\' in name, name)
             if name in inner:
