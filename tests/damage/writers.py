@@ -258,7 +258,7 @@ class Worker:
         fs.image.put(paths, damage.changes)
         numbers = inodes(paths)
         own = {numbers[path] for path in known if path in numbers}
-        return [p for p in problems if numbers.get(p.removeprefix('Linux: ').split(' ')[0]) not in own]
+        return [p for p in problems if numbers.get(p.removeprefix('Linux: ').split(' ')[0].rstrip(':')) not in own]
 
     def damage(self, task):
         damage, chosen = task
