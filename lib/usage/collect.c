@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Drops sets that are no longer used. A leaf shared by a thousand snapshots is reached from hundreds of nodes one after
- * another, and each adds its owners. Only the final set remains in use; all intermediate ones can be dropped.
- */
+/* Drops sets that are no longer used: those of blocks and extents that were given more owners since. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/usage/state.h"
@@ -35,7 +31,7 @@ static void take_strays(uint32_t *numbers, struct usage_list *l, bool put)
 		take(numbers, &s[i].set, put);
 }
 
-/* Visits all references to sets, except those in memos. */
+/* Visits all references to sets. */
 static void take_all(struct usage_work *w, uint32_t *numbers, bool put)
 {
 	struct btrkit_usage *u = w->u;
@@ -47,12 +43,8 @@ static void take_all(struct usage_work *w, uint32_t *numbers, bool put)
 	for (unsigned level = 0; level < LEVELS_MAX; level++)
 		take_strays(numbers, &w->strays[level], put);
 	take_strays(numbers, &w->data_strays, put);
+	usage_pending_renumber(w, numbers, put);
 	take(numbers, &w->filesystem, put);
-}
-
-bool usage_sets_grow(struct usage_work *w, unsigned level)
-{
-	return level || sets_bytes(&w->u->sets) > w->opts.set_memory / 8;
 }
 
 bool usage_sets_are_many(struct usage_work *w)
@@ -78,7 +70,6 @@ int usage_collect_sets(struct usage_work *w, struct btrkit_error *err)
 	if (!ret)
 		take_all(w, numbers, true);
 	free(numbers);
-	memset(&w->memo, 0, sizeof(w->memo));
 	w->kept_bytes = w->u->sets.bytes;
 	return ret;
 }

@@ -63,11 +63,21 @@ static int tell(const struct reading *g, uint32_t slot, int ret, struct btrkit_e
 	return usage_damage_of(g->w, g->set, ret, what, err);
 }
 
+static int tell_size(const struct reading *g, const struct usage_named *x, uint32_t sectors, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	const uint32_t sector = g->w->u->sectorsize;
+	const int ret = err_corrupt(&what, "disk_num_bytes",
+				    "data extent of %" PRIu64 " bytes, but the extent tree has %" PRIu64,
+				    x->sectors * sector, (uint64_t)sectors * sector);
+
+	return tell(g, x->slot, ret, &what, err);
+}
+
 /* Adds the owners of the leaf to an extent. @i: its number in the table; SIZE_MAX: not in the table */
 static int settle(const struct reading *g, const struct usage_named *x, size_t i, struct btrkit_error *err)
 {
 	struct usage_work *w = g->w;
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct usage_extent *e;
 	int ret;
 
@@ -80,17 +90,14 @@ static int settle(const struct reading *g, const struct usage_named *x, size_t i
 		return usage_stray_extent(w, &s, err);
 	}
 	e = usage_extents_at(&w->u->extents, i);
-	ret = usage_add_to_set(w, &g->r->memo, &e->set, g->set, err);
+	ret = usage_add_later(g->r->pending, i, &e->set, g->set, err);
 	if (ret)
 		return ret;
 	join_info(&e->info, x->info);
 	if (e->sectors == x->sectors ||
 	    atomic_fetch_or_explicit(&e->info, USAGE_DOUBTFUL, memory_order_relaxed) & USAGE_DOUBTFUL)
 		return 0;
-	ret = err_corrupt(&what, "disk_num_bytes",
-			  "data extent of %" PRIu64 " bytes, but the extent tree has %" PRIu64,
-			  x->sectors * w->u->sectorsize, (uint64_t)e->sectors * w->u->sectorsize);
-	return tell(g, x->slot, ret, &what, err);
+	return tell_size(g, x, e->sectors, err);
 }
 
 /* Looks up and handles all extents in the waiting list. */
@@ -182,10 +189,7 @@ int usage_read_leaf(struct usage_work *w, struct usage_leaf_reader *r, const uin
 	const uint32_t n = block_nritems(leaf);
 	int ret = 0;
 
-	if (set != r->set) {
-		r->weight = sets_get(&w->u->sets, set).weight;
-		r->set = set;
-	}
+	r->weight = sets_get(&w->u->sets, set).weight;
 	for (uint32_t i = 0; !ret && i < n; i++) {
 		const uint8_t type = items[i].key.type;
 

@@ -6,8 +6,7 @@
 #include "lib/usage/state.h"
 
 /* Adds the blocks of the current level in the list. */
-static int own_level(struct usage_work *w, struct usage_reacher *r, const struct usage_leaves *l,
-		     struct btrkit_error *err)
+static int own_level(struct usage_work *w, const struct usage_leaves *l, struct btrkit_error *err)
 {
 	int ret = 0;
 
@@ -15,41 +14,40 @@ static int own_level(struct usage_work *w, struct usage_reacher *r, const struct
 		const struct usage_leaf *b = (const struct usage_leaf *)l->list.at + i;
 		const struct usage_pointer p = { b->bytenr, b->generation, l->level, 0 };
 
-		ret = usage_reach_block(w, r, &p, w->filesystem, err);
+		ret = usage_reach_blocks(w, &w->pending, &p, 1, w->filesystem, err);
 	}
 	return ret;
 }
 
 /* @told: the tree was read before, and unreadable blocks were reported */
-static int own_tree(struct usage_work *w, struct usage_reacher *r, const struct tree_root *root, bool told,
-		    struct btrkit_error *err)
+static int own_tree(struct usage_work *w, const struct tree_root *root, bool told, struct btrkit_error *err)
 {
 	struct usage_leaves l;
 	int ret = usage_leaves_begin(root, &l, err);
 
 	l.told = told;
 	if (!ret)
-		ret = own_level(w, r, &l, err);
+		ret = own_level(w, &l, err);
 	while (!ret && l.level) {
 		ret = usage_leaves_descend(w, &l, err);
 		if (!ret)
-			ret = own_level(w, r, &l, err);
+			ret = own_level(w, &l, err);
 	}
 	usage_leaves_release(&l);
 	return ret;
 }
 
-int usage_own_trees(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
+int usage_own_trees(struct usage_work *w, struct btrkit_error *err)
 {
 	const struct tree_root *own = w->own.at;
 	int ret;
 
 	if (!w->lost.n)
 		return 0;
-	ret = own_tree(w, r, &w->fs->root_tree, true, err);
+	ret = own_tree(w, &w->fs->root_tree, true, err);
 	if (!ret)
-		ret = own_tree(w, r, &w->fs->chunk_tree, true, err);
+		ret = own_tree(w, &w->fs->chunk_tree, true, err);
 	for (size_t i = 0; !ret && i < w->own.n; i++)
-		ret = own_tree(w, r, &own[i], own[i].id == OID_EXTENT_TREE, err);
-	return ret;
+		ret = own_tree(w, &own[i], own[i].id == OID_EXTENT_TREE, err);
+	return ret ? ret : usage_pending_settle(w, false, err);
 }

@@ -25,8 +25,8 @@ int usage_add_partial(struct usage_work *w, const struct usage_pointer *p, size_
 }
 
 /* Adds the owner to the remaining children of a block on the path. */
-static int follow_partial(struct usage_work *w, struct usage_reacher *r, const struct usage_partial *p,
-			  const struct node *n, struct btrkit_error *err)
+static int follow_partial(struct usage_work *w, const struct usage_partial *p, const struct node *n,
+			  struct btrkit_error *err)
 {
 	const struct usage_root *root = (const struct usage_root *)w->roots.at + p->root;
 	const bool above = n->level > root->drop_level;
@@ -46,12 +46,12 @@ static int follow_partial(struct usage_work *w, struct usage_reacher *r, const s
 		if (i == first && above && ref.level)
 			ret = usage_add_partial(w, &child, p->root, err);
 		else
-			ret = usage_reach_block(w, r, &child, set, err);
+			ret = usage_reach_blocks(w, &w->pending, &child, 1, set, err);
 	}
 	return ret;
 }
 
-static int read_partial(struct usage_work *w, struct usage_reacher *r, size_t i, struct btrkit_error *err)
+static int read_partial(struct usage_work *w, size_t i, struct btrkit_error *err)
 {
 	/* Copy the entry, because the list may be reallocated. */
 	const struct usage_partial p = ((const struct usage_partial *)w->partial.at)[i];
@@ -65,23 +65,23 @@ static int read_partial(struct usage_work *w, struct usage_reacher *r, size_t i,
 		return usage_damage(w, ret, &what, err);
 	}
 	w->u->total.blocks_read++;
-	ret = follow_partial(w, r, &p, n, err);
+	ret = follow_partial(w, &p, n, err);
 	node_put(w->fs, n);
 	return ret;
 }
 
-int usage_read_partials(struct usage_work *w, struct usage_reacher *r, unsigned level, struct btrkit_error *err)
+int usage_read_partials(struct usage_work *w, unsigned level, struct btrkit_error *err)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < w->partial.n; i++)
 		if (((const struct usage_partial *)w->partial.at)[i].at.level == level)
-			ret = read_partial(w, r, i, err);
+			ret = read_partial(w, i, err);
 	return ret;
 }
 
 /* Adds the owners to the blocks on the paths themselves. By now, nothing is passed on to their children. */
-int usage_own_partials(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
+int usage_own_partials(struct usage_work *w, struct btrkit_error *err)
 {
 	const struct usage_root *roots = w->roots.at;
 	int ret = 0;
@@ -92,8 +92,10 @@ int usage_own_partials(struct usage_work *w, struct usage_reacher *r, struct btr
 
 		ret = sets_single(&w->u->sets, roots[p->root].owner, &set, err);
 		if (!ret)
-			ret = usage_reach_block(w, r, &p->at, set, err);
+			ret = usage_reach_blocks(w, &w->pending, &p->at, 1, set, err);
 	}
+	if (!ret)
+		ret = usage_pending_settle(w, false, err);
 	for (unsigned level = 0; !ret && level < LEVELS_MAX; level++)
 		ret = usage_merge_blocks(w, level, err);
 	return ret;

@@ -9,23 +9,6 @@
 #include "lib/base/err.h"
 #include "lib/usage/state.h"
 
-int usage_add_to_set(struct usage_work *w, struct set_memo *memo, atomic_uint *to, uint32_t set,
-		     struct btrkit_error *err)
-{
-	unsigned was = atomic_load_explicit(to, memory_order_relaxed);
-	uint32_t both;
-
-	do {
-		int ret = sets_union(&w->u->sets, memo, was, set, &both, err);
-
-		if (ret)
-			return ret;
-		if (both == was)
-			return 0;
-	} while (!atomic_compare_exchange_weak_explicit(to, &was, both, memory_order_relaxed, memory_order_relaxed));
-	return 0;
-}
-
 static int add_locked(struct usage_work *w, struct usage_list *l, const struct usage_stray *s, struct btrkit_error *err)
 {
 	int ret;
@@ -36,11 +19,11 @@ static int add_locked(struct usage_work *w, struct usage_list *l, const struct u
 	return ret;
 }
 
-int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struct usage_pointer *p, uint32_t set,
-		      struct btrkit_error *err)
+/* @i: its number in the table; SIZE_MAX: not in the table */
+static int reach(struct usage_work *w, struct usage_list *pending, const struct usage_pointer *p, size_t i,
+		 uint32_t set, struct btrkit_error *err)
 {
 	struct usage_table *t = &w->u->blocks;
-	const size_t i = usage_table_find(t, sizeof(struct usage_block), p->bytenr, &r->hint);
 
 	if (i != SIZE_MAX) {
 		struct usage_block *b = usage_blocks_at(t, i);
@@ -49,13 +32,28 @@ int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struc
 			/* Combining different digests gives one that does not match the block. */
 			if (usage_block_digest(b) != p->digest)
 				atomic_fetch_or_explicit(&b->place, usage_place(0, 0, p->digest), memory_order_relaxed);
-			return usage_add_to_set(w, &r->memo, &b->set, set, err);
+			return usage_add_later(pending, i, &b->set, set, err);
 		}
 	}
 	return add_locked(w, &w->strays[p->level],
 			  &(struct usage_stray){
 				  .bytenr = p->bytenr, .generation = p->generation, .set = set, .digest = p->digest },
 			  err);
+}
+
+int usage_reach_blocks(struct usage_work *w, struct usage_list *pending, const struct usage_pointer *p, size_t n,
+		       uint32_t set, struct btrkit_error *err)
+{
+	uint64_t addresses[USAGE_FIND_MANY] = { 0 };
+	size_t at[USAGE_FIND_MANY];
+	int ret = 0;
+
+	for (size_t i = 0; i < n; i++)
+		addresses[i] = p[i].bytenr;
+	usage_table_find_many(&w->u->blocks, sizeof(struct usage_block), addresses, n, at);
+	for (size_t i = 0; !ret && i < n; i++)
+		ret = reach(w, pending, &p[i], at[i], set, err);
+	return ret;
 }
 
 static int compare_strays(const void *a, const void *b)
@@ -67,6 +65,14 @@ static int compare_strays(const void *a, const void *b)
 	if (x->generation != y->generation)
 		return x->generation > y->generation ? -1 : 1;
 	return x->sectors > y->sectors ? -1 : x->sectors < y->sectors;
+}
+
+/* Strays of log trees have no owners. */
+static int add_stray_set(struct usage_work *w, uint32_t *to, uint32_t set, struct btrkit_error *err)
+{
+	const uint32_t sets[] = { *to, set };
+
+	return *to == set ? 0 : sets_union(&w->u->sets, sets, 2, to, err);
 }
 
 int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_error *err)
@@ -82,7 +88,7 @@ int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_
 			s[n++] = s[i];
 			continue;
 		}
-		ret = sets_union(&w->u->sets, &w->memo, s[n - 1].set, s[i].set, &s[n - 1].set, err);
+		ret = add_stray_set(w, &s[n - 1].set, s[i].set, err);
 		s[n - 1].info = usage_info_join(s[n - 1].info, s[i].info);
 		s[n - 1].digest |= s[i].digest;
 	}
@@ -165,7 +171,7 @@ static int settle_contradiction(struct usage_work *w, struct usage_block *b, uns
 	/* There was no other pointer to it, so trust the tree rather than the extent tree. */
 	atomic_store_explicit(&b->place, usage_place(s->bytenr, level, s->digest), memory_order_relaxed);
 	b->generation = (uint32_t)s->generation;
-	return usage_add_to_set(w, &w->memo, &b->set, s->set, err);
+	return usage_add_now(w, &b->set, s->set, err);
 }
 
 /* Returns whether a range overlaps an extent in the table. */

@@ -126,7 +126,7 @@ static uint64_t id_of(const struct usage_root *r)
 /* Sort key of owners: determines their numbers in sets. */
 struct place {
 	uint8_t family[UUID_SIZE];
-	uint64_t generation, id;
+	uint64_t when, id; /* generation in which it was as its neighbours are */
 	uint32_t owner;
 };
 
@@ -137,12 +137,8 @@ static int compare_places(const void *a, const void *b)
 
 	if (family)
 		return family;
-	/*
-	 * A live subvolume is modified after its snapshots were made, so it sorts after them, next to the latest one,
-	 * with which it shares most.
-	 */
-	if (x->generation != y->generation)
-		return x->generation < y->generation ? -1 : 1;
+	if (x->when != y->when)
+		return x->when < y->when ? -1 : 1;
 	if (x->id != y->id)
 		return x->id < y->id ? -1 : 1;
 	return x->owner < y->owner ? -1 : 1;
@@ -164,22 +160,40 @@ static int compare_uuids(const void *a, const void *b)
 	return memcmp((*x)->uuid, (*y)->uuid, sizeof((*x)->uuid));
 }
 
+static struct usage_root *find_by_uuid(const uint8_t uuid[UUID_SIZE], struct usage_root *const *by_uuid, size_t n)
+{
+	struct usage_root key, *wanted = &key, **found;
+
+	memcpy(key.uuid, uuid, sizeof(key.uuid));
+	found = bsearch(&wanted, by_uuid, n, sizeof(*by_uuid), compare_uuids);
+	return found ? *found : NULL;
+}
+
 static void find_family(const struct usage_root *r, struct usage_root *const *by_uuid, size_t n,
 			uint8_t family[UUID_SIZE])
 {
 	for (unsigned step = 0; step < ANCESTORS_MAX && !base_uuid_is_none(r->parent_uuid); step++) {
-		struct usage_root key, *wanted = &key, **found;
+		const struct usage_root *parent = find_by_uuid(r->parent_uuid, by_uuid, n);
 
-		memcpy(key.uuid, r->parent_uuid, sizeof(key.uuid));
-		found = bsearch(&wanted, by_uuid, n, sizeof(*by_uuid), compare_uuids);
-		if (!found) {
+		if (!parent) {
 			/* The parent was deleted, but siblings have the same parent. */
 			memcpy(family, r->parent_uuid, UUID_SIZE);
 			return;
 		}
-		r = *found;
+		r = parent;
 	}
 	memcpy(family, r->uuid, UUID_SIZE);
+}
+
+/*
+ * A subvolume that snapshots are made of is changed between them, so it shares most with the latest one. A snapshot
+ * without snapshots of its own shares most with those made at about the same time, even if it was changed later.
+ */
+static uint64_t when_was(const struct usage_root *r)
+{
+	const bool snapshot = kind_of(r) != BTRKIT_USAGE_RELOCATION && r->root.key_offset;
+
+	return snapshot && !r->has_snapshots ? r->root.key_offset : r->root.generation;
 }
 
 /* Builds the sorted list of owners without duplicates. The filesystem itself is the last one. */
@@ -231,9 +245,15 @@ static void fill_places(struct usage_work *w, struct usage_root **by_uuid, struc
 			memset(places[i].family, 0xff, sizeof(places[i].family));
 	}
 	for (size_t i = 0; i < w->roots.n; i++) {
+		struct usage_root *parent = find_by_uuid(roots[i].parent_uuid, by_uuid, w->roots.n);
+
+		if (parent && !base_uuid_is_none(parent->uuid))
+			parent->has_snapshots = true;
+	}
+	for (size_t i = 0; i < w->roots.n; i++) {
 		struct place *p = &places[owner_of(u, &roots[i])];
 
-		p->generation = roots[i].root.generation;
+		p->when = when_was(&roots[i]);
 		find_family(&roots[i], by_uuid, w->roots.n, p->family);
 	}
 }

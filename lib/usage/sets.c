@@ -22,9 +22,10 @@ int sets_init(struct sets *s, uint32_t owners, const uint32_t *counting, uint64_
 	pthread_mutex_init(&s->lock, NULL);
 	s->at = calloc(s->room, sizeof(*s->at));
 	s->table = calloc(s->table_size, sizeof(*s->table));
-	/* The maximum number of runs is a set of every other owner. A union needs no more while it is built. */
-	s->scratch = calloc(owners / 2 + 2, sizeof(*s->scratch));
-	return s->at && s->table && s->scratch ? 0 : err_nomem(err);
+	s->bits = calloc(owners / 64 + 1, sizeof(*s->bits));
+	/* The maximum number of runs is a set of every other owner. */
+	s->scratch = calloc(owners / 2 + 1, sizeof(*s->scratch));
+	return s->at && s->table && s->bits && s->scratch ? 0 : err_nomem(err);
 }
 
 static void release_all(struct sets *s)
@@ -44,7 +45,9 @@ void sets_release(struct sets *s)
 	if (!s->budget)
 		return;
 	release_all(s);
+	free(s->bits);
 	free(s->scratch);
+	free(s->last);
 	pthread_mutex_destroy(&s->lock);
 	*s = (struct sets){ 0 };
 }
@@ -135,7 +138,7 @@ static int intern(struct sets *s, const struct set_run *runs, uint32_t n, uint32
 			return 0;
 		}
 	}
-	if (s->bytes + bytes > s->budget || s->n == UINT32_MAX / 4)
+	if (s->bytes + bytes > s->budget || s->n == SETS_MAX)
 		return err_set(err, BTRKIT_NO_MEMORY,
 			       "sets of owners exceed the limit of %" PRIu64 " bytes", s->budget);
 	copy = place_runs(s, n);
@@ -164,51 +167,101 @@ int sets_single(struct sets *s, uint32_t owner, uint32_t *ret, struct btrkit_err
 	return r;
 }
 
-/* Stores the union of two sets in @to. @return its number of runs */
-static uint32_t merge(const struct set *a, const struct set *b, struct set_run *to)
+/* Sets the bits of all members of a set. */
+static void mark(uint64_t *bits, const struct set *set)
 {
-	uint32_t i = 0, j = 0, n = 0;
+	for (uint32_t i = 0; i < set->num_runs; i++) {
+		const uint32_t first = set->runs[i].first, last = set->runs[i].last;
+		const uint64_t from = UINT64_MAX << first % 64, to = UINT64_MAX >> (63 - last % 64);
 
-	while (i < a->num_runs || j < b->num_runs) {
-		const struct set_run *r;
-
-		if (j == b->num_runs || (i < a->num_runs && a->runs[i].first <= b->runs[j].first))
-			r = &a->runs[i++];
-		else
-			r = &b->runs[j++];
-		if (!n || r->first > to[n - 1].last + 1)
-			to[n++] = *r;
-		else if (r->last > to[n - 1].last)
-			to[n - 1].last = r->last;
+		if (first / 64 == last / 64) {
+			bits[first / 64] |= from & to;
+			continue;
+		}
+		bits[first / 64] |= from;
+		for (uint32_t word = first / 64 + 1; word < last / 64; word++)
+			bits[word] = UINT64_MAX;
+		bits[last / 64] |= to;
 	}
-	return n;
 }
 
-int sets_union(struct sets *s, struct set_memo *memo, uint32_t a, uint32_t b, uint32_t *ret, struct btrkit_error *err)
+/* Converts the bits in words @low to @high to runs, and clears them. @return the set, without hash and weight */
+static struct set take_marked(uint64_t *bits, uint32_t low, uint32_t high, struct set_run *to)
 {
-	const uint32_t slot = (a * 31 + b) % SET_MEMO;
+	uint32_t n = 0;
+
+	for (uint32_t word = low; word <= high; word++) {
+		uint64_t left = bits[word];
+
+		bits[word] = 0;
+		while (left) {
+			const unsigned skip = __builtin_ctzll(left);
+			/* Adding the lowest bit of a run clears the run and sets the bit after it, if there is one. */
+			const uint64_t after = left + (UINT64_C(1) << skip);
+			const uint32_t first = word * 64 + skip;
+			const uint32_t last = word * 64 + (after ? (unsigned)__builtin_ctzll(after & ~left) : 64) - 1;
+
+			if (n && to[n - 1].last + 1 == first)
+				to[n - 1].last = last;
+			else
+				to[n++] = (struct set_run){ first, last };
+			left &= after;
+		}
+	}
+	return (struct set){ .runs = to, .num_runs = n };
+}
+
+/* Remembers what sets the last union was made of. Without memory for that, it is made again the next time. */
+static void remember(struct sets *s, const uint32_t *sets, size_t n, uint32_t both)
+{
+	uint32_t *more;
+
+	if (n > s->last_room) {
+		more = reallocarray(s->last, 2 * n, sizeof(*more));
+		if (!more)
+			return;
+		s->last = more;
+		s->last_room = 2 * n;
+	}
+	memcpy(s->last, sets, n * sizeof(*sets));
+	s->last_n = n;
+	s->last_union = both;
+}
+
+static int make_union(struct sets *s, const uint32_t *sets, size_t n, uint32_t *ret, struct btrkit_error *err)
+{
+	uint32_t low = UINT32_MAX, high = 0;
+	struct set both;
 	int r;
 
-	if (a == b || !b) {
-		*ret = a;
+	/* What lies side by side is often reached from the same blocks. */
+	if (n == s->last_n && !memcmp(s->last, sets, n * sizeof(*sets))) {
+		*ret = s->last_union;
 		return 0;
 	}
-	if (!a) {
-		*ret = b;
-		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct set *set = &s->at[sets[i]];
+
+		if (!set->num_runs)
+			continue;
+		mark(s->bits, set);
+		low = set->runs[0].first / 64 < low ? set->runs[0].first / 64 : low;
+		high = set->runs[set->num_runs - 1].last / 64 > high ? set->runs[set->num_runs - 1].last / 64 : high;
 	}
-	if (memo->slots[slot].a == a && memo->slots[slot].b == b) {
-		*ret = memo->slots[slot].both;
-		return 0;
-	}
+	both = take_marked(s->bits, low, high, s->scratch);
+	r = intern(s, both.runs, both.num_runs, ret, err);
+	if (!r)
+		remember(s, sets, n, *ret);
+	return r;
+}
+
+int sets_union(struct sets *s, const uint32_t *sets, size_t n, uint32_t *ret, struct btrkit_error *err)
+{
+	int r;
+
 	pthread_mutex_lock(&s->lock);
-	r = intern(s, s->scratch, merge(&s->at[a], &s->at[b], s->scratch), ret, err);
+	r = make_union(s, sets, n, ret, err);
 	pthread_mutex_unlock(&s->lock);
-	if (!r) {
-		memo->slots[slot].a = a;
-		memo->slots[slot].b = b;
-		memo->slots[slot].both = *ret;
-	}
 	return r;
 }
 
@@ -258,6 +311,7 @@ int sets_keep(struct sets *s, uint32_t *numbers, struct btrkit_error *err)
 	s->pieces = kept.pieces;
 	s->piece_used = kept.piece_used;
 	s->bytes = kept.bytes;
+	s->last_n = 0;
 	return 0;
 }
 

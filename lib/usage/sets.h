@@ -11,6 +11,9 @@
 
 #include <btrkit/error.h>
 
+/* Numbers of sets are less than this. */
+#define SETS_MAX (1u << 30)
+
 struct set_run {
 	uint32_t first, last;
 };
@@ -31,16 +34,12 @@ struct sets {
 	struct set_piece *pieces; /* memory for runs */
 	size_t piece_used;
 	uint64_t bytes, budget;
-	struct set_run *scratch;  /* buffer for building a union */
+	uint64_t *bits; /* for building a union: its members, and then its runs */
+	struct set_run *scratch;
+	uint32_t *last; /* the sets whose union was computed last; last_n 0: none */
+	size_t last_n, last_room;
+	uint32_t last_union;
 	const uint32_t *counting; /* number of counting owners below each number */
-};
-
-/* Cache of unions of one thread. */
-#define SET_MEMO 1024
-struct set_memo {
-	struct {
-		uint32_t a, b, both;
-	} slots[SET_MEMO];
 };
 
 /*
@@ -53,15 +52,16 @@ void sets_release(struct sets *s);
 
 /* These may be called by many threads in parallel. @return 0; -ENOMEM: out of memory, or the budget is exceeded */
 int sets_single(struct sets *s, uint32_t owner, uint32_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-int sets_union(struct sets *s, struct set_memo *memo, uint32_t a, uint32_t b, uint32_t *ret,
+/* Returns the union of @n sets, at least one of which is not empty. */
+int sets_union(struct sets *s, const uint32_t *sets, size_t n, uint32_t *ret,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct set sets_get(struct sets *s, uint32_t number);
 /* Returns the part of the budget that is used, in bytes. */
 uint64_t sets_bytes(struct sets *s);
 
 /*
- * Drops the sets for which @numbers is 0, and renumbers the others. @numbers receives the new numbers. Memos become
- * invalid. No other thread may use the sets meanwhile. @return 0; -ENOMEM: nothing has changed
+ * Drops the sets for which @numbers is 0, and renumbers the others. @numbers receives the new numbers. No other thread
+ * may use the sets meanwhile. @return 0; -ENOMEM: nothing has changed
  */
 int sets_keep(struct sets *s, uint32_t *numbers, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -34,6 +34,7 @@ struct usage_root {
 	struct btrkit_key drop_key;
 	uint8_t drop_level;
 	bool partly;
+	bool has_snapshots;
 };
 
 /* A set that is used in the result. */
@@ -94,7 +95,7 @@ struct usage_work {
 	struct btrkit_fs *fs;
 	struct btrkit_usage_options opts;
 	unsigned threads;	 /* 0: only the caller's thread */
-	pthread_mutex_t lock;	 /* protects strays and calls of opts.damage() */
+	pthread_mutex_t lock;	 /* protects strays, pending and calls of opts.damage() */
 	struct usage_list roots; /* struct usage_root */
 	struct usage_list own;	 /* struct tree_root: trees of the filesystem itself */
 	struct usage_list v1;	 /* struct usage_stray: extents of the v1 cache */
@@ -104,7 +105,7 @@ struct usage_work {
 	struct usage_list partial; /* struct usage_partial */
 	uint32_t filesystem;	   /* the set of the filesystem itself */
 	uint64_t kept_bytes;	   /* memory of the sets after the last collection */
-	struct set_memo memo;	   /* for the caller's thread */
+	struct usage_list pending; /* see usage_add_later(); all of one table */
 	uint64_t *orphans;	   /* by inner number: difference to the previous owner */
 	uint64_t done, due;	   /* for progress */
 };
@@ -220,11 +221,9 @@ bool usage_in_chunk(const struct usage_work *w, uint64_t start, uint64_t length,
 
 /*
  * Returns whether unused sets should be dropped. May be called at any time, but usage_collect_sets() only while no
- * thread is running. It renumbers all sets and clears w->memo; other memos must be cleared by the caller.
+ * thread is running. It renumbers all sets.
  */
 bool usage_sets_are_many(struct usage_work *w);
-/* Returns whether blocks of the level may create many sets. */
-bool usage_sets_grow(struct usage_work *w, unsigned level);
 int usage_collect_sets(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Walks all file trees from the roots down, level by level. */
@@ -236,14 +235,31 @@ struct usage_pointer {
 	uint32_t digest; /* digest of the block's first key; 0: a root */
 };
 
-struct usage_reacher {
-	struct set_memo memo;
-	size_t hint;
-};
-int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struct usage_pointer *p, uint32_t set,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-int usage_add_to_set(struct usage_work *w, struct set_memo *memo, atomic_uint *to, uint32_t set,
-		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Adds owners to blocks, up to USAGE_FIND_MANY. May be called by many threads in parallel. @pending: see
+ * usage_add_later()
+ */
+int usage_reach_blocks(struct usage_work *w, struct usage_list *pending, const struct usage_pointer *p, size_t n,
+		       uint32_t set, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Stores @set as the owners of the entry @at of a table, or notes it in @pending if there are others already. @to: the
+ * entry's set. May be called by many threads in parallel, each with its own list.
+ */
+int usage_add_later(struct usage_list *pending, size_t at, atomic_uint *to, uint32_t set,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Adds @set to the owners at once. To be called while no thread is running. */
+int usage_add_now(struct usage_work *w, atomic_uint *to, uint32_t set, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Moves a list to w->pending. May be called by many threads in parallel. */
+int usage_pending_gather(struct usage_work *w, struct usage_list *from, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* For usage_collect_sets(): marks the noted sets in @numbers or, if @put, replaces them by their new numbers. */
+void usage_pending_renumber(struct usage_work *w, uint32_t *numbers, bool put);
+/* Returns whether so many are noted that they should be settled before more are. */
+bool usage_pending_is_full(struct usage_work *w);
+/*
+ * Adds what is noted in w->pending to the blocks or, if @data, to the extents, and drops unused sets if there are many.
+ * To be called while no thread is running, and before entries are added to the table.
+ */
+int usage_pending_settle(struct usage_work *w, bool data, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Returns a short hash of a key, to detect that a block is not the expected one. */
 uint32_t usage_digest(const struct disk_key *key);
@@ -254,9 +270,8 @@ uint32_t usage_digest(const struct disk_key *key);
  */
 int usage_add_partial(struct usage_work *w, const struct usage_pointer *p, size_t root,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-int usage_read_partials(struct usage_work *w, struct usage_reacher *r, unsigned level,
-			struct btrkit_error *err) BTRKIT_MUST_CHECK;
-int usage_own_partials(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_read_partials(struct usage_work *w, unsigned level, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_own_partials(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* A data extent as a leaf refers to it. */
 struct usage_named {
@@ -267,13 +282,12 @@ struct usage_named {
 
 /* Results of reading leaves, per thread. */
 struct usage_leaf_reader {
-	struct set_memo memo;
+	struct usage_list *pending; /* where to note owners that are to be added later */
 	size_t hint;
 	bool astray; /* the last extent was not near the one before: look up the next ones together */
 	struct usage_named waiting[USAGE_FIND_MANY];
 	size_t num_waiting;
-	uint32_t set; /* set of the previous leaf, and its weight */
-	uint32_t weight;
+	uint32_t weight;		 /* of the leaf's set */
 	struct btrkit_usage_types types; /* inline and referenced bytes */
 	struct usage_list orphans;	 /* struct usage_orphans */
 };
@@ -302,7 +316,7 @@ int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_
 int usage_stray_extent(struct usage_work *w, const struct usage_stray *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Reaches the blocks of the filesystem's own trees, if parts of the extent tree are unreadable. */
-int usage_own_trees(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_own_trees(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Reads the log trees. */
 int usage_load_logs(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;

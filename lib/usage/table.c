@@ -24,6 +24,8 @@ int usage_table_reserve(struct usage_table *t, size_t entry, size_t more, struct
 
 	if (t->room - t->n >= more)
 		return 0;
+	if (more > USAGE_TABLE_MAX - t->n)
+		return err_nomem(err);
 	if (room < t->n + more)
 		room = t->n + more;
 	return resize(t, entry, room, err);
@@ -68,17 +70,17 @@ int usage_table_merge(struct usage_table *t, size_t entry, const void *more, siz
 }
 
 /*
- * Does one step of all binary searches, and prefetches what each accesses next. @return the remaining length of each
- * range
+ * Does one step of all binary searches, and prefetches what each accesses next. Nothing depends on the outcome but
+ * data, because a branch would be mispredicted half of the time. @return the remaining length of each range
  */
 static size_t step_index(const struct usage_table *t, const uint64_t *addresses, size_t n, size_t *low, size_t len)
 {
 	const size_t half = len / 2, next = (len - half) / 2;
+	const uint64_t *index = t->index;
 
 	for (size_t i = 0; i < n; i++) {
-		if (t->index[low[i] + half] <= addresses[i])
-			low[i] += half;
-		__builtin_prefetch(&t->index[low[i] + next]);
+		low[i] += half & -(size_t)(index[low[i] + half] <= addresses[i]);
+		__builtin_prefetch(&index[low[i] + next]);
 	}
 	return len - half;
 }
@@ -86,15 +88,17 @@ static size_t step_index(const struct usage_table *t, const uint64_t *addresses,
 static size_t step_entries(const struct usage_table *t, size_t entry, const uint64_t *addresses, size_t n, size_t *low,
 			   size_t len)
 {
-	const size_t half = len / 2, next = (len - half) / 2;
+	const size_t half = len / 2, next = (len - half) / 2, last = t->n - 1;
+	const struct usage_table in = *t;
 
 	for (size_t i = 0; i < n; i++) {
-		const size_t mid = low[i] + half;
+		/* The last range may be shorter. */
+		const size_t mid = low[i] + half < last ? low[i] + half : last;
+		size_t ahead;
 
-		if (mid < t->n && usage_table_address(t, entry, mid) <= addresses[i])
-			low[i] = mid;
-		if (low[i] + next < t->n)
-			__builtin_prefetch((const uint8_t *)t->at + (low[i] + next) * entry);
+		low[i] += (mid - low[i]) & -(size_t)(usage_table_address(&in, entry, mid) <= addresses[i]);
+		ahead = low[i] + next < last ? low[i] + next : last;
+		__builtin_prefetch((const uint8_t *)in.at + ahead * entry);
 	}
 	return len - half;
 }
@@ -104,7 +108,9 @@ void usage_table_find_many(const struct usage_table *t, size_t entry, const uint
 	size_t len = (t->n + USAGE_INDEX_STEP - 1) / USAGE_INDEX_STEP;
 
 	for (size_t i = 0; i < n; i++)
-		ret[i] = 0;
+		ret[i] = t->n ? 0 : SIZE_MAX;
+	if (!t->n)
+		return;
 	while (len > 1)
 		len = step_index(t, addresses, n, ret, len);
 	for (size_t i = 0; i < n; i++)
@@ -112,7 +118,7 @@ void usage_table_find_many(const struct usage_table *t, size_t entry, const uint
 	for (len = USAGE_INDEX_STEP; len > 1;)
 		len = step_entries(t, entry, addresses, n, ret, len);
 	for (size_t i = 0; i < n; i++)
-		if (ret[i] >= t->n || usage_table_address(t, entry, ret[i]) != addresses[i])
+		if (usage_table_address(t, entry, ret[i]) != addresses[i])
 			ret[i] = SIZE_MAX;
 }
 

@@ -215,6 +215,7 @@ static void release_work(struct usage_work *w)
 		free(w->strays[i].at);
 	free(w->data_strays.at);
 	free(w->partial.at);
+	free(w->pending.at);
 	free(w->orphans);
 	pthread_mutex_destroy(&w->lock);
 }

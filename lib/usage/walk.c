@@ -5,16 +5,12 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/io/buffer.h"
 #include "lib/tree/node.h"
 #include "lib/usage/state.h"
 #include "lib/volume/volume.h"
-
-/* Batch size if blocks may create many sets, because their number is only checked between batches. */
-#define SMALL_BATCH 4u
 
 /* A batch of blocks of a level. */
 struct batch {
@@ -25,7 +21,7 @@ struct batch {
 	struct node_ref *want;
 	bool *ok;
 	uint8_t *buf;
-	struct usage_reacher reacher;
+	struct usage_list pending;
 	struct usage_leaf_reader leaves;
 };
 
@@ -34,7 +30,6 @@ struct walk {
 	struct batch *batches;
 	void **slots;
 	size_t num_batches;
-	struct usage_reacher *reacher; /* for the caller's thread */
 };
 
 /* Restores a generation from its lower 32 bits, assuming that it is near the current one. */
@@ -58,13 +53,17 @@ uint32_t usage_digest(const struct disk_key *key)
 static int read_node(struct batch *b, const uint8_t *node, uint32_t set, struct btrkit_error *err)
 {
 	const struct disk_key_ptr *ptrs = block_ptrs(node);
+	struct usage_pointer p[USAGE_FIND_MANY];
+	size_t n = 0;
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < block_nritems(node); i++) {
-		const struct usage_pointer p = { le64_get(ptrs[i].blockptr), le64_get(ptrs[i].generation),
+		p[n++] = (struct usage_pointer){ le64_get(ptrs[i].blockptr), le64_get(ptrs[i].generation),
 						 (uint8_t)(b->level - 1), usage_digest(&ptrs[i].key) };
-
-		ret = usage_reach_block(b->w, &b->reacher, &p, set, err);
+		if (n < USAGE_FIND_MANY && i + 1 < block_nritems(node))
+			continue;
+		ret = usage_reach_blocks(b->w, &b->pending, p, n, set, err);
+		n = 0;
 	}
 	return ret;
 }
@@ -116,19 +115,21 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 {
 	struct walk *k = ctx;
 	struct batch *b = slot;
+	int ret;
 
 	for (size_t i = 0; i < b->n; i++)
 		k->w->u->total.blocks_read += b->ok[i];
 	if (!b->level)
 		usage_leaf_gathered(k->w, &b->leaves);
-	return usage_progress(k->w, b->n, err);
+	ret = usage_pending_gather(k->w, &b->pending, err);
+	return ret ? ret : usage_progress(k->w, b->n, err);
 }
 
 /* Fills a batch with blocks of the level from *from on. The batch may stay empty. */
 static void fill_batch(struct batch *b, unsigned level, size_t *from)
 {
 	const struct usage_table *t = &b->w->u->blocks;
-	const size_t most = usage_sets_grow(b->w, level) ? SMALL_BATCH : usage_batch_blocks(b->w);
+	const size_t most = usage_batch_blocks(b->w);
 	uint64_t run = 0;
 
 	b->level = level;
@@ -153,25 +154,15 @@ static void fill_batch(struct batch *b, unsigned level, size_t *from)
 		volume_prefetch(b->w->fs->volume, b->want[run].bytenr, (b->n - run) * b->w->u->nodesize);
 }
 
-/* Drops unused sets when there are many. */
-static int collect_sets(struct walk *k, struct pipeline *p, struct btrkit_error *err)
+/* Adds the owners that were noted, if these are many, or if sets are. */
+static int settle_some(struct walk *k, struct pipeline *p, bool data, struct btrkit_error *err)
 {
 	int ret;
 
-	if (!usage_sets_are_many(k->w))
+	if (!usage_pending_is_full(k->w) && !usage_sets_are_many(k->w))
 		return 0;
 	ret = pipeline_drain(p, err);
-	if (!ret)
-		ret = usage_collect_sets(k->w, err);
-	memset(&k->reacher->memo, 0, sizeof(k->reacher->memo));
-	for (size_t i = 0; i < k->num_batches; i++) {
-		struct batch *b = &k->batches[i];
-
-		memset(&b->reacher.memo, 0, sizeof(b->reacher.memo));
-		memset(&b->leaves.memo, 0, sizeof(b->leaves.memo));
-		b->leaves.set = 0;
-	}
-	return ret;
+	return ret ? ret : usage_pending_settle(k->w, data, err);
 }
 
 static int walk_level(struct walk *k, unsigned level, struct btrkit_error *err)
@@ -184,7 +175,7 @@ static int walk_level(struct walk *k, unsigned level, struct btrkit_error *err)
 	while (!ret && at < k->w->u->blocks.n) {
 		void *slot;
 
-		ret = collect_sets(k, p, err);
+		ret = settle_some(k, p, !level, err);
 		if (!ret)
 			ret = pipeline_next(p, &slot, err);
 		if (ret)
@@ -195,10 +186,10 @@ static int walk_level(struct walk *k, unsigned level, struct btrkit_error *err)
 	if (!ret)
 		ret = pipeline_drain(p, err);
 	pipeline_destroy(p);
-	return ret;
+	return ret ? ret : usage_pending_settle(k->w, !level, err);
 }
 
-static int seed(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
+static int seed(struct usage_work *w, struct btrkit_error *err)
 {
 	const struct usage_root *roots = w->roots.at;
 	int ret = 0;
@@ -214,9 +205,9 @@ static int seed(struct usage_work *w, struct usage_reacher *r, struct btrkit_err
 		}
 		ret = sets_single(&w->u->sets, roots[i].owner, &set, err);
 		if (!ret)
-			ret = usage_reach_block(w, r, &p, set, err);
+			ret = usage_reach_blocks(w, &w->pending, &p, 1, set, err);
 	}
-	return ret;
+	return ret ? ret : usage_pending_settle(w, false, err);
 }
 
 static int own_v1_cache(struct usage_work *w, struct btrkit_error *err)
@@ -236,7 +227,7 @@ static int own_v1_cache(struct usage_work *w, struct btrkit_error *err)
 			continue;
 		}
 		atomic_fetch_or_explicit(&usage_extents_at(t, at)->info, USAGE_WRITTEN, memory_order_relaxed);
-		ret = usage_add_to_set(w, &w->memo, &usage_extents_at(t, at)->set, w->filesystem, err);
+		ret = usage_add_now(w, &usage_extents_at(t, at)->set, w->filesystem, err);
 	}
 	return ret;
 }
@@ -254,6 +245,7 @@ static int create_batches(struct walk *k, struct btrkit_error *err)
 		struct batch *b = &k->batches[i];
 
 		b->w = k->w;
+		b->leaves.pending = &b->pending;
 		b->sets = calloc(blocks, sizeof(*b->sets));
 		b->digests = calloc(blocks, sizeof(*b->digests));
 		b->want = calloc(blocks, sizeof(*b->want));
@@ -276,6 +268,7 @@ static void release_batches(struct walk *k)
 		free(b->want);
 		free(b->ok);
 		free(b->buf);
+		free(b->pending.at);
 		free(b->leaves.orphans.at);
 	}
 	free(k->batches);
@@ -284,30 +277,28 @@ static void release_batches(struct walk *k)
 
 int usage_walk(struct usage_work *w, struct btrkit_error *err)
 {
-	struct usage_reacher *r = calloc(1, sizeof(*r));
-	struct walk k = { .w = w, .reacher = r };
-	int ret = r ? create_batches(&k, err) : err_nomem(err);
+	struct walk k = { .w = w };
+	int ret = create_batches(&k, err);
 
 	/* Blocks of other trees are not read, so this is an upper bound. */
 	w->due = w->done + w->u->blocks.n;
 	if (!ret)
-		ret = seed(w, r, err);
+		ret = seed(w, err);
 	for (unsigned level = LEVELS_MAX; !ret && level-- > 0;) {
 		ret = usage_merge_blocks(w, level, err);
 		if (!ret)
-			ret = usage_read_partials(w, r, level, err);
+			ret = usage_read_partials(w, level, err);
 		if (!ret)
 			ret = walk_level(&k, level, err);
 	}
 	if (!ret)
-		ret = usage_own_trees(w, r, err);
+		ret = usage_own_trees(w, err);
 	if (!ret)
-		ret = usage_own_partials(w, r, err);
+		ret = usage_own_partials(w, err);
 	if (!ret)
 		ret = own_v1_cache(w, err);
 	if (!ret)
 		ret = usage_merge_extents(w, err);
 	release_batches(&k);
-	free(r);
 	return ret;
 }

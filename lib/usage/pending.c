@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Owners that are still to be added. A leaf shared by a thousand snapshots is reached from hundreds of nodes one after
+ * another, and each adds its owners. Adding them one by one would build hundreds of sets, all but one for nothing.
+ * Therefore only the first owners are stored at once. Others are noted, and many of them are added together.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/usage/state.h"
+
+/* What is noted may take this part of the memory for sets. Sorting needs the same amount again. */
+#define PENDING_PART 8u
+/* An entry is a place in a table, and in its lower bits a set. */
+#define SET_BITS 30u
+#define DIGIT_BITS 11u
+
+static_assert(SETS_MAX <= 1u << SET_BITS, "a set does not fit into an entry");
+static_assert(USAGE_TABLE_MAX <= 1ull << (64 - SET_BITS), "a place does not fit into an entry");
+
+static uint32_t set_of(uint64_t entry)
+{
+	return entry & ((1u << SET_BITS) - 1);
+}
+
+int usage_add_later(struct usage_list *pending, size_t at, atomic_uint *to, uint32_t set, struct btrkit_error *err)
+{
+	unsigned was = atomic_load_explicit(to, memory_order_relaxed);
+	uint64_t *p;
+
+	if (!was)
+		atomic_compare_exchange_strong_explicit(to, &was, set, memory_order_relaxed, memory_order_relaxed);
+	if (!was || was == set)
+		return 0;
+	p = usage_list_add(pending, sizeof(*p), err);
+	if (!p)
+		return -ENOMEM;
+	*p = (uint64_t)at << SET_BITS | set;
+	return 0;
+}
+
+int usage_add_now(struct usage_work *w, atomic_uint *to, uint32_t set, struct btrkit_error *err)
+{
+	const uint32_t sets[] = { atomic_load_explicit(to, memory_order_relaxed), set };
+	uint32_t both;
+	int ret = sets_union(&w->u->sets, sets, 2, &both, err);
+
+	if (!ret)
+		atomic_store_explicit(to, both, memory_order_relaxed);
+	return ret;
+}
+
+static int append(struct usage_list *to, struct usage_list *from, struct btrkit_error *err)
+{
+	const size_t n = to->n + from->n;
+
+	if (n > to->room) {
+		uint64_t *more = reallocarray(to->at, 2 * n, sizeof(*more));
+
+		if (!more)
+			return err_nomem(err);
+		to->at = more;
+		to->room = 2 * n;
+	}
+	if (from->n)
+		memcpy((uint64_t *)to->at + to->n, from->at, from->n * sizeof(uint64_t));
+	to->n = n;
+	from->n = 0;
+	return 0;
+}
+
+int usage_pending_gather(struct usage_work *w, struct usage_list *from, struct btrkit_error *err)
+{
+	int ret;
+
+	pthread_mutex_lock(&w->lock);
+	ret = append(&w->pending, from, err);
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+void usage_pending_renumber(struct usage_work *w, uint32_t *numbers, bool put)
+{
+	uint64_t *p = w->pending.at;
+
+	for (size_t i = 0; i < w->pending.n; i++) {
+		const uint32_t set = set_of(p[i]);
+
+		if (put)
+			p[i] ^= set ^ numbers[set];
+		else
+			numbers[set] = set;
+	}
+}
+
+bool usage_pending_is_full(struct usage_work *w)
+{
+	size_t n;
+
+	pthread_mutex_lock(&w->lock);
+	n = w->pending.n;
+	pthread_mutex_unlock(&w->lock);
+	return n >= w->opts.set_memory / PENDING_PART / sizeof(uint64_t);
+}
+
+/* One pass of a stable radix sort, by the digit that starts at bit @shift. */
+static void distribute(const uint64_t *from, uint64_t *to, size_t n, unsigned shift)
+{
+	const size_t mask = (1u << DIGIT_BITS) - 1;
+	size_t at[1u << DIGIT_BITS] = { 0 }, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		at[from[i] >> shift & mask]++;
+	for (size_t i = 0; i <= mask; i++) {
+		const size_t count = at[i];
+
+		at[i] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[at[from[i] >> shift & mask]++] = from[i];
+}
+
+/* Sorts by the place in a table of @entries entries; equal places stay in the order in which they were noted. */
+static int sort_pending(struct usage_list *l, size_t entries, struct btrkit_error *err)
+{
+	const uint64_t max = (uint64_t)(entries - 1) << SET_BITS;
+	uint64_t *other = reallocarray(NULL, l->n, sizeof(*other));
+
+	if (!other)
+		return err_nomem(err);
+	for (unsigned shift = SET_BITS; shift < 64 && max >> shift; shift += DIGIT_BITS) {
+		uint64_t *sorted = other;
+
+		distribute(l->at, sorted, l->n, shift);
+		other = l->at;
+		l->at = sorted;
+	}
+	l->room = l->n;
+	free(other);
+	return 0;
+}
+
+/* Adds all owners that were noted for one place, from entry @i on. @return 0 with the first entry of the next place */
+static int settle_place(struct usage_work *w, size_t *i, atomic_uint *to, struct usage_list *sets,
+			struct btrkit_error *err)
+{
+	const uint64_t *p = w->pending.at, place = p[*i] >> SET_BITS;
+	uint32_t *set = sets->at, both;
+	int ret;
+
+	sets->n = 0;
+	for (; *i < w->pending.n && p[*i] >> SET_BITS == place; ++*i)
+		if (!sets->n || set_of(p[*i]) != set[sets->n - 1])
+			set[sets->n++] = set_of(p[*i]);
+	/* The largest set last, as each of the others is added to the union of those before it. */
+	set[sets->n++] = atomic_load_explicit(to, memory_order_relaxed);
+	ret = sets_union(&w->u->sets, set, sets->n, &both, err);
+	if (!ret)
+		atomic_store_explicit(to, both, memory_order_relaxed);
+	return ret;
+}
+
+static atomic_uint *set_at(struct usage_work *w, bool data, size_t at)
+{
+	return data ? &usage_extents_at(&w->u->extents, at)->set : &usage_blocks_at(&w->u->blocks, at)->set;
+}
+
+static int collect_if_many(struct usage_work *w, struct btrkit_error *err)
+{
+	return usage_sets_are_many(w) ? usage_collect_sets(w, err) : 0;
+}
+
+int usage_pending_settle(struct usage_work *w, bool data, struct btrkit_error *err)
+{
+	struct usage_list sets = { 0 };
+	int ret;
+
+	if (!w->pending.n)
+		return collect_if_many(w, err);
+	/* One place may have all of them, and its first set. */
+	sets.at = reallocarray(NULL, w->pending.n + 1, sizeof(uint32_t));
+	if (!sets.at)
+		return err_nomem(err);
+	ret = sort_pending(&w->pending, data ? w->u->extents.n : w->u->blocks.n, err);
+	for (size_t i = 0; !ret && i < w->pending.n;) {
+		const size_t place = ((const uint64_t *)w->pending.at)[i] >> SET_BITS;
+
+		ret = settle_place(w, &i, set_at(w, data, place), &sets, err);
+		if (!ret)
+			ret = collect_if_many(w, err);
+	}
+	free(sets.at);
+	w->pending.n = 0;
+	return ret;
+}
