@@ -48,10 +48,10 @@ static inline void digits_put_two(char *to, uint32_t v)
 	memcpy(to, pairs + 2 * v, 2);
 }
 
-/* Write the digits of @v without a terminator. @return pointer past the digits */
-static inline char *digits_put(char *to, uint64_t v)
+/* Write the @n digits of @v without a terminator. @return pointer past the digits */
+static inline char *digits_put_counted(char *to, uint64_t v, unsigned n)
 {
-	char *const end = to + digits_count(v), *at = end;
+	char *const end = to + n, *at = end;
 	uint32_t rest;
 
 	/* Eight digits per iteration, computed independently of each other. */
@@ -74,6 +74,23 @@ static inline char *digits_put(char *to, uint64_t v)
 	else
 		*to = (char)('0' + rest);
 	return end;
+}
+
+static inline char *digits_put(char *to, uint64_t v)
+{
+	return digits_put_counted(to, v, digits_count(v));
+}
+
+#define DIGITS_WIDTH_MAX 32u
+#define DIGITS_WIDE_ROOM (DIGITS_WIDTH_MAX + DIGITS_ROOM)
+
+/* Write @v right-aligned in @width columns, but at most DIGITS_WIDTH_MAX, or in more if necessary. */
+static inline char *digits_put_wide(char *to, uint64_t v, unsigned width)
+{
+	const unsigned n = digits_count(v), columns = width < DIGITS_WIDTH_MAX ? width : DIGITS_WIDTH_MAX;
+
+	memset(to, ' ', DIGITS_WIDTH_MAX);
+	return digits_put_counted(n < columns ? to + columns - n : to, v, n);
 }
 
 #endif

@@ -126,18 +126,17 @@ void emit_decimal(struct emit *e, uint64_t v)
 
 void emit_u64_wide(struct emit *e, const char *key, const char *words, uint64_t v, unsigned width)
 {
-	static const char blanks[] = "                                ";
-	unsigned digits = 1;
+	char *to;
 
 	if (!lead(e, key, words))
 		return;
-	if (e->form == EMIT_TEXT) {
-		for (uint64_t rest = v; rest >= 10; rest /= 10)
-			digits++;
-		if (digits < width)
-			emit_bytes(e, blanks, (width < sizeof(blanks) ? width : sizeof(blanks) - 1) - digits);
+	if (e->form == EMIT_JSON) {
+		emit_decimal(e, v);
+		return;
 	}
-	emit_decimal(e, v);
+	to = emit_room(e, DIGITS_WIDE_ROOM);
+	if (to)
+		emit_took(e, (size_t)(digits_put_wide(to, v, width) - to));
 }
 
 void emit_s64(struct emit *e, const char *key, const char *words, int64_t v)

@@ -11,13 +11,16 @@
 #include "lib/tree/filesystem.h"
 #include "lib/volume/volume.h"
 
+/* More than seven numbers, what separates them, and all flags. */
+#define TEXT_ROW_ROOM 1024u
+
 struct btrkit_fiemap_printer {
 	struct emit emit;
 	struct btrkit_fiemap_sink sink;
 	enum btrkit_format format;
 	unsigned block_shift;
 	unsigned physical_width;
-	bool begun; /* the header was printed */
+	bool begun;		     /* the header was printed */
 	struct btrkit_extent row_of; /* with owners: the row that they belong to */
 	/* The file whose rows are being printed. */
 	bool in_file;
@@ -163,7 +166,15 @@ static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 	return emit_failed(&p->emit);
 }
 
-static void text_flags(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+static char *put(char *to, const char *words)
+{
+	const size_t len = strlen(words);
+
+	memcpy(to, words, len);
+	return to + len;
+}
+
+static char *put_flags(char *to, const struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
 {
 	static const struct {
 		uint32_t flag;
@@ -176,17 +187,16 @@ static void text_flags(struct btrkit_fiemap_printer *p, const struct btrkit_exte
 		{ BTRKIT_EXTENT_UNWRITTEN, "unwritten" },
 		{ BTRKIT_EXTENT_SHARED, "shared" },
 	};
-	const char *comma = " ";
+	char comma = ' ';
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!(x->flags & names[i].flag))
 			continue;
-		emit_text(&p->emit, comma);
-		emit_text(&p->emit, names[i].name);
-		comma = ",";
+		*to++ = comma;
+		to = put(to, names[i].name);
+		comma = ',';
 	}
-	if (x->logical + x->length >= p->size)
-		emit_text(&p->emit, ",eof");
+	return x->logical + x->length >= p->size ? put(to, ",eof") : to;
 }
 
 static void text_header(struct btrkit_fiemap_printer *p)
@@ -204,6 +214,7 @@ static void text_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent
 	/* Physical offset of the row if the file were not fragmented, with the hole before it reserved on disk. */
 	uint64_t expected = x->logical - p->last.logical + p->last.physical;
 	struct emit *e = &p->emit;
+	char *start, *to;
 
 	if (!p->row)
 		text_header(p);
@@ -214,22 +225,25 @@ static void text_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent
 		if (!p->fragments)
 			p->fragments = 1;
 	}
-	emit_u64_wide(e, NULL, "", p->row++, 4);
-	emit_u64_wide(e, NULL, ": ", logical, p->logical_width);
-	emit_u64_wide(e, NULL, "..", logical + more, p->logical_width);
-	emit_u64_wide(e, NULL, ": ", physical, p->physical_width);
-	emit_u64_wide(e, NULL, "..", physical + more, p->physical_width);
-	emit_u64_wide(e, NULL, ": ", x->length >> shift, 6);
-	emit_text(e, ": ");
+	/* Most of the time goes into this, so it is written directly. */
+	to = start = emit_room(e, TEXT_ROW_ROOM);
+	if (!start)
+		return;
+	to = digits_put_wide(to, p->row++, 4);
+	to = digits_put_wide(put(to, ": "), logical, p->logical_width);
+	to = digits_put_wide(put(to, ".."), logical + more, p->logical_width);
+	to = digits_put_wide(put(to, ": "), physical, p->physical_width);
+	to = digits_put_wide(put(to, ".."), physical + more, p->physical_width);
+	to = digits_put_wide(put(to, ": "), x->length >> shift, 6);
+	to = put(to, ": ");
 	if (expected) {
-		emit_u64_wide(e, NULL, "", expected >> shift, p->physical_width);
-		emit_text(e, ":");
+		to = put(digits_put_wide(to, expected >> shift, p->physical_width), ":");
 	} else {
-		for (unsigned i = 0; i < p->physical_width + 1; i++)
-			emit_text(e, " ");
+		memset(to, ' ', p->physical_width + 1);
+		to += p->physical_width + 1;
 	}
-	text_flags(p, x);
-	emit_text(e, "\n");
+	to = put(put_flags(to, p, x), "\n");
+	emit_took(e, (size_t)(to - start));
 	p->last = *x;
 }
 

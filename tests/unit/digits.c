@@ -8,7 +8,7 @@
 
 static void assert_digits(uint64_t v)
 {
-	char expected[DIGITS_ROOM + 1], got[DIGITS_ROOM + 2];
+	char expected[DIGITS_WIDE_ROOM + 1], got[DIGITS_WIDE_ROOM + 1];
 	int len = snprintf(expected, sizeof(expected), "%" PRIu64, v);
 	char *end;
 
@@ -18,6 +18,31 @@ static void assert_digits(uint64_t v)
 	assert_int_equal(digits_count(v), len);
 	assert_memory_equal(got, expected, len);
 	assert_int_equal(*end, '#');
+	for (int width = 0; width <= (int)DIGITS_WIDTH_MAX + 1; width++) {
+		const int columns = width < (int)DIGITS_WIDTH_MAX ? width : (int)DIGITS_WIDTH_MAX;
+
+		len = snprintf(expected, sizeof(expected), "%*" PRIu64, columns, v);
+		memset(got, '#', sizeof(got));
+		end = digits_put_wide(got, v, (unsigned)width);
+		assert_int_equal(end - got, len);
+		assert_memory_equal(got, expected, len);
+		assert_int_equal(got[DIGITS_WIDE_ROOM], '#');
+	}
+}
+
+static void many_numbers(void **state)
+{
+	char expected[DIGITS_ROOM + 1], got[DIGITS_ROOM];
+	uint64_t v = 1;
+
+	(void)state;
+	for (unsigned i = 0; i < 100000; i++) {
+		const int len = snprintf(expected, sizeof(expected), "%" PRIu64, v >> i % 64);
+
+		assert_int_equal(digits_put(got, v >> i % 64) - got, len);
+		assert_memory_equal(got, expected, len);
+		v = v * 6364136223846793005u + 1442695040888963407u;
+	}
 }
 
 static void numbers_of_every_length(void **state)
@@ -39,6 +64,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_of_every_length),
+		cmocka_unit_test(many_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
