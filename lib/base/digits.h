@@ -81,6 +81,18 @@ static inline char *digits_put(char *to, uint64_t v)
 	return digits_put_counted(to, v, digits_count(v));
 }
 
+/* Write @v in hexadecimal with "0x", in lower case. @return pointer past the digits */
+static inline char *digits_put_hex(char *to, uint64_t v)
+{
+	const unsigned n = (67 - (unsigned)__builtin_clzll(v | 1)) / 4;
+
+	*to++ = '0';
+	*to++ = 'x';
+	for (unsigned i = 0; i < n; i++)
+		*to++ = "0123456789abcdef"[v >> 4 * (n - 1 - i) & 15];
+	return to;
+}
+
 #define DIGITS_WIDTH_MAX 32u
 #define DIGITS_WIDE_ROOM (DIGITS_WIDTH_MAX + DIGITS_ROOM)
 

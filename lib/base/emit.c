@@ -152,7 +152,7 @@ static const char hex_digits[] = "0123456789abcdef";
 
 void emit_x64(struct emit *e, const char *key, const char *words, uint64_t v)
 {
-	char digits[18], *at = digits + sizeof(digits);
+	char *to;
 
 	if (!lead(e, key, words))
 		return;
@@ -160,13 +160,9 @@ void emit_x64(struct emit *e, const char *key, const char *words, uint64_t v)
 		emit_decimal(e, v);
 		return;
 	}
-	do {
-		*--at = hex_digits[v & 15];
-		v >>= 4;
-	} while (v);
-	*--at = 'x';
-	*--at = '0';
-	emit_bytes(e, at, (size_t)(digits + sizeof(digits) - at));
+	to = emit_room(e, DIGITS_ROOM);
+	if (to)
+		emit_took(e, (size_t)(digits_put_hex(to, v) - to));
 }
 
 void emit_oct(struct emit *e, const char *key, const char *words, uint64_t v)

@@ -13,6 +13,7 @@
 
 /* More than seven numbers, what separates them, and all flags. */
 #define TEXT_ROW_ROOM 1024u
+#define TSV_NUMBERS_ROOM (4 * (DIGITS_ROOM + 1))
 
 struct btrkit_fiemap_printer {
 	struct emit emit;
@@ -250,12 +251,19 @@ static void text_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent
 static void tsv_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
 {
 	struct emit *e = &p->emit;
+	char *to, *start = emit_room(e, sizeof(p->head) + TSV_NUMBERS_ROOM);
 
-	emit_bytes(e, p->head, p->head_len);
-	emit_u64(e, NULL, "", x->logical);
-	emit_u64(e, NULL, "\t", x->physical);
-	emit_u64(e, NULL, "\t", x->length);
-	emit_x64(e, NULL, "\t", x->flags);
+	if (!start)
+		return;
+	memcpy(start, p->head, p->head_len);
+	to = digits_put(start + p->head_len, x->logical);
+	*to++ = '\t';
+	to = digits_put(to, x->physical);
+	*to++ = '\t';
+	to = digits_put(to, x->length);
+	*to++ = '\t';
+	to = digits_put_hex(to, x->flags);
+	emit_took(e, (size_t)(to - start));
 	emit_bytes(e, p->tail, p->tail_len);
 }
 

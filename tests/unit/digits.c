@@ -18,6 +18,12 @@ static void assert_digits(uint64_t v)
 	assert_int_equal(digits_count(v), len);
 	assert_memory_equal(got, expected, len);
 	assert_int_equal(*end, '#');
+	len = snprintf(expected, sizeof(expected), "0x%" PRIx64, v);
+	memset(got, '#', sizeof(got));
+	end = digits_put_hex(got, v);
+	assert_int_equal(end - got, len);
+	assert_memory_equal(got, expected, len);
+	assert_int_equal(*end, '#');
 	for (int width = 0; width <= (int)DIGITS_WIDTH_MAX + 1; width++) {
 		const int columns = width < (int)DIGITS_WIDTH_MAX ? width : (int)DIGITS_WIDTH_MAX;
 
@@ -32,15 +38,11 @@ static void assert_digits(uint64_t v)
 
 static void many_numbers(void **state)
 {
-	char expected[DIGITS_ROOM + 1], got[DIGITS_ROOM];
 	uint64_t v = 1;
 
 	(void)state;
-	for (unsigned i = 0; i < 100000; i++) {
-		const int len = snprintf(expected, sizeof(expected), "%" PRIu64, v >> i % 64);
-
-		assert_int_equal(digits_put(got, v >> i % 64) - got, len);
-		assert_memory_equal(got, expected, len);
+	for (unsigned i = 0; i < 10000; i++) {
+		assert_digits(v >> i % 64);
 		v = v * 6364136223846793005u + 1442695040888963407u;
 	}
 }
