@@ -25,7 +25,7 @@ struct btrkit_usage_options {
 	unsigned threads;	/**< maximum number; 0: one per CPU */
 	/**
 	 * Maximum memory for sets of owners, in bytes; 0: 128 MiB. Sets that are no longer needed are reused. If that
-	 * is not enough, the work fails with -ENOMEM, and the error says so. Computing them needs up to a quarter of it
+	 * is not enough, the work fails with -ENOMEM, and the error says so. Computing them needs up to a third of it
 	 * in addition.
 	 */
 	uint64_t set_memory;

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_BASE_DIGITS_H
 #define BTRKIT_BASE_DIGITS_H
 
-/* Formatting of decimal numbers, which make up most of a dump. */
+/* Formatting of numbers, which make up most of a dump. */
 
 #include <stdint.h>
 #include <string.h>

@@ -5,6 +5,9 @@
 #include "lib/base/err.h"
 #include "lib/usage/state.h"
 
+/* If less than this part of the budget is left, it is exceeded soon, and collecting again and again would not help. */
+#define STEPS_MAX 64u
+
 /* Marks a set as used or, if @put, replaces its number by the new one. */
 static void take(uint32_t *numbers, uint32_t *set, bool put)
 {
@@ -49,13 +52,14 @@ static void take_all(struct usage_work *w, uint32_t *numbers, bool put)
 
 bool usage_sets_are_many(struct usage_work *w)
 {
-	const uint64_t budget = w->opts.set_memory;
+	const uint64_t budget = w->opts.set_memory, left = budget - w->kept_bytes;
+	const uint64_t step = left / 4 > budget / STEPS_MAX ? left / 4 : budget / STEPS_MAX;
 
 	/*
 	 * The next collection is due when the sets use a quarter of what was left of the budget after the last one. A
 	 * half is no faster, and needs more memory, since a collection copies what it keeps.
 	 */
-	return sets_bytes(&w->u->sets) > w->kept_bytes + (budget - w->kept_bytes) / 4;
+	return sets_bytes(&w->u->sets) - w->kept_bytes > step;
 }
 
 int usage_collect_sets(struct usage_work *w, struct btrkit_error *err)

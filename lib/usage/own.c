@@ -47,7 +47,10 @@ int usage_own_trees(struct usage_work *w, struct btrkit_error *err)
 	ret = own_tree(w, &w->fs->root_tree, true, err);
 	if (!ret)
 		ret = own_tree(w, &w->fs->chunk_tree, true, err);
-	for (size_t i = 0; !ret && i < w->own.n; i++)
+	for (size_t i = 0; !ret && i < w->own.n; i++) {
 		ret = own_tree(w, &own[i], own[i].id == OID_EXTENT_TREE, err);
+		if (!ret && usage_pending_is_full(w))
+			ret = usage_pending_settle(w, false, err);
+	}
 	return ret ? ret : usage_pending_settle(w, false, err);
 }

@@ -74,9 +74,13 @@ int usage_read_partials(struct usage_work *w, unsigned level, struct btrkit_erro
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < w->partial.n; i++)
-		if (((const struct usage_partial *)w->partial.at)[i].at.level == level)
-			ret = read_partial(w, i, err);
+	for (size_t i = 0; !ret && i < w->partial.n; i++) {
+		if (((const struct usage_partial *)w->partial.at)[i].at.level != level)
+			continue;
+		ret = read_partial(w, i, err);
+		if (!ret && usage_pending_is_full(w))
+			ret = usage_pending_settle(w, false, err);
+	}
 	return ret;
 }
 

@@ -10,8 +10,9 @@
 #include "lib/base/err.h"
 #include "lib/usage/state.h"
 
-/* What is noted may take this part of the memory for sets. Sorting needs the same amount again. */
+/* What is noted may take this part of the memory for sets, up to a limit. Sorting needs the same amount again. */
 #define PENDING_PART 8u
+#define PENDING_MAX (16u << 20)
 /* An entry is a place in a table, and in its lower bits a set. */
 #define SET_BITS 30u
 #define DIGIT_BITS 11u
@@ -32,6 +33,10 @@ int usage_add_later(struct usage_list *pending, size_t at, atomic_uint *to, uint
 	if (!was)
 		atomic_compare_exchange_strong_explicit(to, &was, set, memory_order_relaxed, memory_order_relaxed);
 	if (!was || was == set)
+		return 0;
+	/* A leaf may refer to an extent hundreds of times. */
+	p = pending->at;
+	if (pending->n && p[pending->n - 1] == ((uint64_t)at << SET_BITS | set))
 		return 0;
 	p = usage_list_add(pending, sizeof(*p), err);
 	if (!p)
@@ -96,12 +101,13 @@ void usage_pending_renumber(struct usage_work *w, uint32_t *numbers, bool put)
 
 bool usage_pending_is_full(struct usage_work *w)
 {
+	const uint64_t part = w->opts.set_memory / PENDING_PART / sizeof(uint64_t);
 	size_t n;
 
 	pthread_mutex_lock(&w->lock);
 	n = w->pending.n;
 	pthread_mutex_unlock(&w->lock);
-	return n >= w->opts.set_memory / PENDING_PART / sizeof(uint64_t);
+	return n >= (part < PENDING_MAX ? part : PENDING_MAX);
 }
 
 /* One pass of a stable radix sort, by the digit that starts at bit @shift. */
@@ -142,21 +148,34 @@ static int sort_pending(struct usage_list *l, size_t entries, struct btrkit_erro
 	return 0;
 }
 
+static int add_number(struct usage_list *sets, uint32_t set, struct btrkit_error *err)
+{
+	uint32_t *to = usage_list_add(sets, sizeof(*to), err);
+
+	if (!to)
+		return -ENOMEM;
+	*to = set;
+	return 0;
+}
+
 /* Adds all owners that were noted for one place, from entry @i on. @return 0 with the first entry of the next place */
 static int settle_place(struct usage_work *w, size_t *i, atomic_uint *to, struct usage_list *sets,
 			struct btrkit_error *err)
 {
 	const uint64_t *p = w->pending.at, place = p[*i] >> SET_BITS;
-	uint32_t *set = sets->at, both;
+	uint32_t last = atomic_load_explicit(to, memory_order_relaxed), both;
 	int ret;
 
 	sets->n = 0;
-	for (; *i < w->pending.n && p[*i] >> SET_BITS == place; ++*i)
-		if (!sets->n || set_of(p[*i]) != set[sets->n - 1])
-			set[sets->n++] = set_of(p[*i]);
-	/* The largest set last, as each of the others is added to the union of those before it. */
-	set[sets->n++] = atomic_load_explicit(to, memory_order_relaxed);
-	ret = sets_union(&w->u->sets, set, sets->n, &both, err);
+	ret = add_number(sets, last, err);
+	for (; !ret && *i < w->pending.n && p[*i] >> SET_BITS == place; ++*i) {
+		if (set_of(p[*i]) == last)
+			continue;
+		last = set_of(p[*i]);
+		ret = add_number(sets, last, err);
+	}
+	if (!ret)
+		ret = sets_union(&w->u->sets, sets->at, sets->n, &both, err);
 	if (!ret)
 		atomic_store_explicit(to, both, memory_order_relaxed);
 	return ret;
@@ -179,10 +198,6 @@ int usage_pending_settle(struct usage_work *w, bool data, struct btrkit_error *e
 
 	if (!w->pending.n)
 		return collect_if_many(w, err);
-	/* One place may have all of them, and its first set. */
-	sets.at = reallocarray(NULL, w->pending.n + 1, sizeof(uint32_t));
-	if (!sets.at)
-		return err_nomem(err);
 	ret = sort_pending(&w->pending, data ? w->u->extents.n : w->u->blocks.n, err);
 	for (size_t i = 0; !ret && i < w->pending.n;) {
 		const size_t place = ((const uint64_t *)w->pending.at)[i] >> SET_BITS;

@@ -10,6 +10,7 @@
 /* Memory that a set needs besides its runs: in the array, in the hash table, and in the sums at the end. */
 #define SET_BYTES 88u
 #define PIECE_RUNS 8192u
+#define REMEMBER_MAX 4096u /* sets of a union */
 
 struct set_piece {
 	struct set_piece *next;
@@ -216,6 +217,8 @@ static void remember(struct sets *s, const uint32_t *sets, size_t n, uint32_t bo
 {
 	uint32_t *more;
 
+	if (n > REMEMBER_MAX)
+		return;
 	if (n > s->last_room) {
 		more = reallocarray(s->last, 2 * n, sizeof(*more));
 		if (!more)

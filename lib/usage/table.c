@@ -22,10 +22,10 @@ int usage_table_reserve(struct usage_table *t, size_t entry, size_t more, struct
 {
 	size_t room = t->room + t->room / 2 + 1024;
 
-	if (t->room - t->n >= more)
-		return 0;
 	if (more > USAGE_TABLE_MAX - t->n)
 		return err_nomem(err);
+	if (t->room - t->n >= more)
+		return 0;
 	if (room < t->n + more)
 		room = t->n + more;
 	return resize(t, entry, room, err);

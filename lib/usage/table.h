@@ -66,7 +66,7 @@ static_assert(sizeof(struct usage_extent) == 24, "a data extent takes more memor
 /* The index has the address of every 64th entry. */
 #define USAGE_INDEX_STEP 64u
 
-#define USAGE_TABLE_MAX (1ull << 34) /* entries: 256 GiB of memory */
+#define USAGE_TABLE_MAX (1ull << 34) /* entries: hundreds of GiB of memory */
 
 struct usage_table {
 	void *at;

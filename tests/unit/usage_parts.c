@@ -231,6 +231,46 @@ static void owners_are_added_later(void **state)
 	add_many_later(false, 2 * BLOCKS, 30, 24 << 10, 5);
 }
 
+/* When next to nothing is left of the memory for sets, dropping unused ones after each new one would take forever. */
+static void full_memory_is_told(void **state)
+{
+	const uint32_t counting[OWNERS + 1] = { 0 };
+	struct btrkit_usage *u = calloc(1, sizeof(*u));
+	struct usage_work w = { .u = u, .opts = { .set_memory = 1 << 20 } };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct usage_list list = { 0 };
+	uint32_t single[OWNERS];
+
+	(void)state;
+	assert_non_null(u);
+	pthread_mutex_init(&w.lock, NULL);
+	u->blocks = (struct usage_table){ .at = calloc(OWNERS * OWNERS, sizeof(struct usage_block)) };
+	assert_non_null(u->blocks.at);
+	assert_int_equal(sets_init(&u->sets, OWNERS, counting, w.opts.set_memory, NULL), 0);
+	for (uint32_t i = 0; i < OWNERS; i++)
+		assert_int_equal(sets_single(&u->sets, i, &single[i], NULL), 0);
+	for (uint32_t i = 0; i < OWNERS; i++) {
+		for (uint32_t k = i + 3; k < OWNERS; k++) {
+			const size_t at = u->blocks.n++;
+			atomic_uint *set = &usage_blocks_at(&u->blocks, at)->set;
+			uint32_t pair;
+
+			assert_int_equal(sets_union(&u->sets, (uint32_t[]){ single[i], single[k] }, 2, &pair, NULL), 0);
+			atomic_store(set, pair);
+			assert_int_equal(usage_add_later(&list, at, set, single[i + 1], NULL), 0);
+		}
+	}
+	assert_int_equal(usage_pending_gather(&w, &list, NULL), 0);
+	w.kept_bytes = sets_bytes(&u->sets);
+	w.opts.set_memory = u->sets.budget = w.kept_bytes + w.kept_bytes / 100;
+	assert_int_equal(usage_pending_settle(&w, false, &err), -ENOMEM);
+	assert_non_null(strstr(err.message, "sets of owners exceed"));
+	free(list.at);
+	free(w.pending.at);
+	pthread_mutex_destroy(&w.lock);
+	btrkit_usage_free(u);
+}
+
 /* The list of those to be added fills up according to the memory for sets. */
 static void owners_fill_up(void **state)
 {
@@ -244,11 +284,16 @@ static void owners_fill_up(void **state)
 		assert_false(usage_pending_is_full(&w));
 		assert_int_equal(usage_add_later(&list, 0, &set, 2, NULL), 0);
 		assert_int_equal(usage_add_later(&list, 0, &set, 1, NULL), 0);
+		assert_int_equal(usage_add_later(&list, 0, &set, 2, NULL), 0);
 		assert_int_equal(list.n, 1);
 		assert_int_equal(usage_pending_gather(&w, &list, NULL), 0);
 	}
 	assert_true(usage_pending_is_full(&w));
 	assert_int_equal(set, 1);
+	w.opts.set_memory = UINT64_MAX;
+	assert_false(usage_pending_is_full(&w));
+	w.pending.n = 16 << 20;
+	assert_true(usage_pending_is_full(&w));
 	free(list.at);
 	free(w.pending.at);
 	pthread_mutex_destroy(&w.lock);
@@ -294,6 +339,7 @@ int main(void)
 		cmocka_unit_test(sets_are_forgotten),
 		cmocka_unit_test(tables_find_and_merge),
 		cmocka_unit_test(owners_are_added_later),
+		cmocka_unit_test(full_memory_is_told),
 		cmocka_unit_test(owners_fill_up),
 		cmocka_unit_test(owners_are_neighbours),
 	};
