@@ -179,7 +179,6 @@ static void add_many_later(bool data, size_t entries, unsigned draws, uint64_t s
 		uint32_t before, changed = 0;
 
 		memcpy(had, wanted, sizeof(had));
-
 		for (unsigned i = 0; i < draws; i++) {
 			const size_t k = seed >> 33 & (BLOCKS - 1), at = place(entries, k);
 			const uint32_t owner = (seed >> 40) % owners;
