@@ -63,6 +63,7 @@ static int put_item(struct op *op, const struct btrkit_key *key, const struct fi
 		.generation = le64_put(fe->generation),
 		.ram_bytes = le64_put(fe->ram_bytes),
 		.compression = fe->compression,
+		.other_encoding = le16_put(fe->other_encoding),
 		.type = fe->type,
 		.disk_bytenr = le64_put(fe->disk_bytenr),
 		.disk_num_bytes = le64_put(fe->disk_num_bytes),

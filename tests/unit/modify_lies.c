@@ -271,6 +271,26 @@ static void test_kept_space(void **state)
 	}
 }
 
+/* A field that no kernel uses stays as it is when a part of an extent is removed, as in Linux. */
+static void test_other_encoding_stays(void **state)
+{
+	static const uint8_t bytes[KEPT] = { 2 };
+	const le16 encoding = le16_put(7);
+	uint64_t inode;
+
+	(void)state;
+	session_begin();
+	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "coded", 5, NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, KEPT, NULL, &err), &err);
+	lie(&KEY(inode, KEY_EXTENT_DATA, 0), offsetof(struct disk_file_extent, other_encoding), &encoding, 2);
+	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, inode, SECTOR, &err), &err);
+	assert_int_equal(le64_get(first_extent(inode).num_bytes), SECTOR);
+	assert_int_equal(le16_get(first_extent(inode).other_encoding), 7);
+	txn = btrkit_txn_abort(txn);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	session_end();
+}
+
 /* Preallocated space that has checksums has been written to, and must not be overwritten. */
 static void test_kept_and_written(void **state)
 {
@@ -490,6 +510,7 @@ int main(void)
 		cmocka_unit_test(test_snapshot_of_lies),
 		cmocka_unit_test(test_others_stay),
 		cmocka_unit_test(test_kept_space),
+		cmocka_unit_test(test_other_encoding_stays),
 		cmocka_unit_test(test_kept_and_written),
 		cmocka_unit_test(test_left_checksums),
 		cmocka_unit_test(test_moved_extent),
