@@ -76,9 +76,9 @@ struct btrkit_fiemap_stats {
 	uint64_t files, extents;	/**< listed; extents counts rows */
 	uint64_t leaves;		/**< leaves of file trees, once for each file listed in them */
 	uint64_t extent_leaves;		/**< leaves of the extent tree read for data extents and tree blocks */
-	uint64_t checked;		/**< data extents looked up, in one batch for each leaf */
+	uint64_t checked;		/**< data extents looked up, in one batch for each leaf or for some */
 	uint64_t saved_by_leaf;		/**< items in leaves that are known to be shared */
-	uint64_t saved_by_batch;	/**< items whose extent another item of the file names in the same leaf */
+	uint64_t saved_by_batch;	/**< items whose extent another item of the file names in the same batch */
 	/**
 	 * Tree blocks between root and leaf whose references were looked up, to find out whether the leaf is shared.
 	 */

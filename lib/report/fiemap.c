@@ -165,25 +165,15 @@ static int finish_file(struct listing *l)
 	return ret ? give_up(l, ret, &l->err) : 0;
 }
 
-/* Determine the sharing of the leaf when its first data extent is encountered. */
-static int judge_leaf(struct listing *l)
-{
-	int ret;
-
-	ret = share_leaf(&l->share, &l->cursor, &l->leaf_shared, &l->err);
-	if (!ret && !l->leaf_shared)
-		ret = share_load_batch(&l->share, &l->cursor, l->one_inode, &l->err);
-	l->leaf_judged = !ret;
-	return ret;
-}
-
 static int is_shared(struct listing *l, const struct file_extent *fe, uint32_t *flags)
 {
 	bool shared = false;
 	int ret = 0;
 
-	if (!l->leaf_judged)
-		ret = judge_leaf(l);
+	if (!l->leaf_judged) {
+		ret = share_enter_leaf(&l->share, &l->cursor, l->one_inode, &l->leaf_shared, &l->err);
+		l->leaf_judged = !ret;
+	}
 	if (!ret)
 		ret = share_extent_shared(&l->share, &l->cursor, fe, l->leaf_shared, &shared, &l->err);
 	if (shared)

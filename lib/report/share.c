@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/report/share.h"
+#include "lib/report/share_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +21,8 @@ int share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root
 	s->extents.forward = true;
 	cursor_init(&s->blocks, fs, &extent_tree);
 	cursor_init(&s->others, fs, root);
+	cursor_init(&s->ahead, fs, root);
+	s->ahead.scan = true;
 	return ret;
 }
 
@@ -29,7 +31,8 @@ void share_release(struct share_ctx *s)
 	cursor_release(&s->extents);
 	cursor_release(&s->blocks);
 	cursor_release(&s->others);
-	free(s->batch);
+	cursor_release(&s->ahead);
+	share_batch_release(&s->batch);
 }
 
 void share_new_file(struct share_ctx *s)
@@ -133,121 +136,16 @@ int share_leaf(struct share_ctx *s, const struct cursor *c, bool *shared, struct
 	return path_shared(s, &s->path, c, shared, err);
 }
 
-static int compare_extents(const void *a, const void *b)
-{
-	const struct share_extent *x = a, *y = b;
-
-	if (x->bytenr != y->bytenr)
-		return x->bytenr < y->bytenr ? -1 : 1;
-	return x->inode < y->inode ? -1 : x->inode > y->inode;
-}
-
-/* Take a reference into account. @return 1: the extent is shared, whatever else refers to it */
-static int visit_data_ref(void *ctx, const struct extent_item *extent, const struct extent_ref *ref)
-{
-	struct share_extent *e = ctx;
-
-	(void)extent;
-	if (ref->type == KEY_EXTENT_DATA_REF) {
-		/* Linux checks the inode before it skips the data relocation tree. */
-		if (ref->objectid != e->inode)
-			return 1;
-		if (ref->root == OID_DATA_RELOC_TREE)
-			return 0;
-	} else if (ref->type != KEY_SHARED_DATA_REF) {
-		return 0;
-	}
-	if (!ref->count)
-		return 0;
-	if (e->ref_type &&
-	    (e->ref_type != ref->type || e->root != ref->root || e->offset != ref->offset || e->parent != ref->parent))
-		return 1;
-	e->ref_type = ref->type;
-	e->root = ref->root;
-	e->offset = ref->offset;
-	e->parent = ref->parent;
-	e->count += ref->count;
-	return 0;
-}
-
-/* Collect the extents of the leaf's items from the current item on. */
-static int collect(struct share_ctx *s, const struct cursor *c, bool one_inode, struct btrkit_error *err)
-{
-	const struct node *leaf = cursor_leaf(c);
-
-	if (s->batch_size < leaf->nritems) {
-		struct share_extent *more = reallocarray(s->batch, leaf->nritems, sizeof(*more));
-
-		if (!more)
-			return err_nomem(err);
-		s->batch = more;
-		s->batch_size = leaf->nritems;
-	}
-	s->batch_len = s->batch_next = 0;
-	for (uint32_t i = c->slots[0]; i < leaf->nritems; i++) {
-		struct item item = leaf_item(leaf, i);
-		struct file_extent fe;
-
-		if (one_inode && item.key.objectid != c->item.key.objectid)
-			break;
-		if (item.key.type != KEY_EXTENT_DATA)
-			continue;
-		/* Invalid items are reported when the listing reaches them. */
-		if (file_extent_decode(&s->fs->items, &item, &fe, NULL) || !fe.disk_bytenr)
-			continue;
-		s->batch[s->batch_len++] = (struct share_extent){ .bytenr = fe.disk_bytenr,
-								  .inode = item.key.objectid };
-	}
-	return 0;
-}
-
-static bool in_order(const struct share_ctx *s)
-{
-	for (size_t i = 1; i < s->batch_len; i++)
-		if (compare_extents(&s->batch[i - 1], &s->batch[i]) > 0)
-			return false;
-	return true;
-}
-
-static int load_refs(struct share_ctx *s, struct share_extent *e, struct btrkit_error *err)
+int share_enter_leaf(struct share_ctx *s, const struct cursor *c, bool one_inode, bool *shared,
+		     struct btrkit_error *err)
 {
 	int ret;
 
-	*e = (struct share_extent){ .bytenr = e->bytenr, .inode = e->inode };
-	ret = extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, e, err);
-	e->lost = ret < 0;
-	e->shared = ret == 1;
-	return ret < 0 ? ret : 0;
-}
-
-int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode, struct btrkit_error *err)
-{
-	size_t n = 0;
-	int ret;
-
-	ret = collect(s, c, one_inode, err);
-	if (ret)
-		return ret;
-	/* Files are mostly written sequentially, so their extents are mostly sorted. */
-	if (!in_order(s))
-		qsort(s->batch, s->batch_len, sizeof(*s->batch), compare_extents);
-	for (size_t i = 0; i < s->batch_len; i++) {
-		struct share_extent *e = &s->batch[n];
-
-		if (n && !compare_extents(&s->batch[i], &s->batch[n - 1]))
-			continue;
-		if (n != i)
-			*e = s->batch[i];
-		/* A failure is reported when the listing reaches that extent, which may be of another file. */
-		ret = load_refs(s, e, NULL);
-		if (ret == -ENOMEM)
-			return err_nomem(err);
-		n++;
-	}
-	s->counts.checked += n;
-	s->counts.saved_by_batch += s->batch_len - n;
-	s->batch_len = n;
-	return 0;
+	*shared = false;
+	if (share_batch_enter(&s->batch, cursor_leaf(c)->bytenr))
+		return 0;
+	ret = share_leaf(s, c, shared, err);
+	return ret || *shared ? ret : share_batch_load(s, c, one_inode, err);
 }
 
 /* Whether the reference @e counts this item. */
@@ -321,18 +219,6 @@ static int judge(struct share_ctx *s, const struct cursor *c, struct share_exten
 	return 0;
 }
 
-/* Find an extent in the batch. Mostly it is the one after the last. */
-static struct share_extent *find_extent(struct share_ctx *s, const struct share_extent *key)
-{
-	struct share_extent *e = s->batch + s->batch_next;
-
-	if (s->batch_next >= s->batch_len || compare_extents(key, e))
-		e = bsearch(key, s->batch, s->batch_len, sizeof(*s->batch), compare_extents);
-	if (e)
-		s->batch_next = (size_t)(e - s->batch) + 1;
-	return e;
-}
-
 static void remember(struct share_ctx *s, const struct share_extent *e, bool shared)
 {
 	s->recent[s->recent_slot].bytenr = e->bytenr;
@@ -344,7 +230,7 @@ static void remember(struct share_ctx *s, const struct share_extent *e, bool sha
 int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struct file_extent *fe, bool leaf_shared,
 			bool *shared, struct btrkit_error *err)
 {
-	struct share_extent key = { .bytenr = fe->disk_bytenr, .inode = c->item.key.objectid }, *e;
+	struct share_extent *e;
 	int ret;
 
 	if (leaf_shared)
@@ -361,10 +247,10 @@ int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struc
 		*shared = true;
 		return 0;
 	}
-	e = find_extent(s, &key);
+	e = share_batch_find(&s->batch, fe->disk_bytenr, c->item.key.objectid);
 	if (!e)
-		return err_set(err, BTRKIT_INVALID, "the batch of the leaf was not loaded");
-	ret = e->lost ? load_refs(s, e, err) : 0;
+		return err_set(err, BTRKIT_INVALID, "share_enter_leaf() was not called for the leaf");
+	ret = e->lost ? share_load_refs(s, e, err) : 0;
 	if (!ret)
 		ret = judge(s, c, e, fe, shared, err);
 	if (!ret && e->ref_type == KEY_EXTENT_DATA_REF && e->root == s->root.id && e->count > 1)

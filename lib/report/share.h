@@ -3,19 +3,20 @@
 #define BTRKIT_REPORT_SHARE_H
 
 /*
- * Determines whether Linux reports a data extent of a file as shared. Extent items are read in batches for one leaf of
- * the file's tree. The results for the blocks between the root and the leaf are cached while neighbouring leaves are
- * visited.
+ * Determines whether Linux reports a data extent of a file as shared. Extent items are read in batches, in the order of
+ * their addresses: for one leaf of the file's tree, or if its extents are in quite another order, for many. The results
+ * for the blocks between the root and the leaf are cached while neighbouring leaves are visited.
  *
  * The rule of Linux (fs/btrfs/backref.c): an extent is SHARED if it has two references that differ in more than the
  * count, or one that names another inode or tree, or if a leaf that refers to it can be reached from another tree.
  * References of the data relocation tree do not count.
  */
 
+#include "lib/base/sort.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/tree/cursor.h"
 
-/* A data extent of the leaf, and the result of its references. */
+/* A data extent of a batch, and the result of its references. */
 struct share_extent {
 	uint64_t bytenr;
 	uint64_t inode; /* of the file that refers to it */
@@ -30,6 +31,25 @@ struct share_extent {
 	/* Cached result for the leaves that refer to it, because an extent in many pieces is checked often. */
 	bool leaves_known;
 	bool leaves_shared;
+};
+
+/* How much a batch looks ahead at most. The last leaf may exceed the number of items. */
+#define SHARE_LEAVES 128
+#define SHARE_ITEMS 16384
+
+/* The data extents to which the items of some successive leaves refer: none of these leaves is shared. */
+struct share_batch {
+	struct sort_entry *items;     /* address, inode, number of the item in the order of the tree */
+	uint32_t *places;	      /* of the extent of each item, in the order of the tree */
+	struct share_extent *extents; /* sorted by address and inode, each only once */
+	size_t num_items, size;
+	size_t steps_back; /* items whose address, or then inode, is less than that of the item before */
+	struct {
+		uint64_t bytenr;
+		size_t items_end;
+	} leaves[SHARE_LEAVES];
+	unsigned num_leaves, leaf; /* the one that the listing is in */
+	size_t next;		   /* item that is probably asked for next */
 };
 
 /* Results for the blocks from the root to the position of a cursor. */
@@ -57,10 +77,10 @@ struct share_ctx {
 	struct cursor extents;	/* in the extent tree, at data extents, moves forward through a batch */
 	struct cursor blocks;	/* in the extent tree, at tree blocks */
 	struct cursor others;	/* in the subvolume, at leaves other than that of the listing */
-	struct share_path path; /* of the listing's cursor */
+	struct cursor ahead;	/* in the subvolume, at leaves after that of the listing */
+	struct share_path path; /* of the listing's cursor, or of the one ahead of it */
 	struct share_path other_path;
-	struct share_extent *batch; /* sorted by bytenr and inode */
-	size_t batch_len, batch_size, batch_next;
+	struct share_batch batch;
 	struct {
 		uint64_t bytenr;
 		bool shared;
@@ -78,19 +98,16 @@ void share_release(struct share_ctx *s);
 /* Start with a new file. */
 void share_new_file(struct share_ctx *s);
 
-/* Whether the current leaf of @c can be reached from another tree. */
-int share_leaf(struct share_ctx *s, const struct cursor *c, bool *shared, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
 /*
- * Look up the references of all data extents in the leaf of @c from the current item on, with @one_inode only for items
- * of the current inode.
+ * The listing arrives at the leaf of @c: find out whether the leaf can be reached from another tree. If not, look up
+ * the references of its data extents from the current item on, with @one_inode only those of the current inode.
  */
-int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode,
+int share_enter_leaf(struct share_ctx *s, const struct cursor *c, bool one_inode, bool *shared,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Whether the data extent of @fe, the decoded current item of @c, is shared. @leaf_shared is the result of
- * share_leaf(); if it is false, the batch must have been loaded.
+ * share_enter_leaf().
  */
 int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struct file_extent *fe, bool leaf_shared,
 			bool *shared, struct btrkit_error *err) BTRKIT_MUST_CHECK;

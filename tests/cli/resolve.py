@@ -56,15 +56,29 @@ def agree(path):
     return compared
 
 
+def told(err):
+    return {name: int(value) for name, value in (line.split('\t') for line in err.splitlines())}
+
+
+def looked_up(result):
+    """The items that the statistics of a run count."""
+    assert result[0] == 0, result
+    found = told(result[2])
+    return found['checked'] + found['saved_by_leaf'] + found['saved_by_batch']
+
+
 def statistics(path):
     """Each listed extent was looked up, or the lookup was saved."""
     listed = rows('fiemap', '-a', '--owners', '--format', 'json', path)
+    one = next(row for row in listed if row['physical'])
+    result = run('fiemap', '--stats', '--subvol', str(one['root']), '--format', 'tsv', path, '/' + one['path'])
+    assert looked_up(result) == sum(row['physical'] != 0 and (row['root'], row['inode']) == (one['root'], one['inode'])
+                                    for row in listed), (one, result)
     plain = lines('fiemap', '-a', '--format', 'tsv', path)
-    status, out, err = run('fiemap', '-a', '--stats', '--format', 'tsv', path)
+    status, out, err = result = run('fiemap', '-a', '--stats', '--format', 'tsv', path)
     assert (status, out.decode(errors='surrogateescape').split('\n')[:-1]) == (0, plain), (status, err)
-    found = {name: int(value) for name, value in (line.split('\t') for line in err.splitlines())}
-    assert found['checked'] + found['saved_by_leaf'] + found['saved_by_batch'] == sum(
-        row['physical'] != 0 for row in listed), found
+    assert looked_up(result) == sum(row['physical'] != 0 for row in listed), err
+    found = told(err)
     assert found['rows'] == len(plain) and found['files'] == len({(row['root'], row['inode']) for row in listed}), found
     assert (found['leaves'] > 0) == bool(plain), found
     result = run('fiemap', '--stats', path, 'no such file')

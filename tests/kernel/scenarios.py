@@ -110,6 +110,31 @@ def many_extents(t):
             os.pwrite(fd, b'y', i * 8192)
 
 
+def clone_scattered(t, path, places, seed):
+    """Clone new extents of 8 KiB into these blocks of 8 KiB of a file, in random order, some of them twice."""
+    rng = random.Random(seed)
+    order = list(range(len(places))) + rng.choices(range(len(places)), k=len(places) // 20)
+    rng.shuffle(order)
+    with ops.Opened(f'{t.mnt}/source') as source, ops.Opened(path) as file:
+        ops.fallocate_each(source, ((k << 14, 1 << 13) for k in range(len(places))))
+        os.ftruncate(source, len(places) << 14)
+        ops.clone_each(source, file, ((k << 14 | i % 2 << 12, 1 << 12, place << 13)
+                                      for i, (k, place) in enumerate(zip(order, places))))
+    os.unlink(f'{t.mnt}/source')
+    ops.sync(t.mnt)
+
+
+def scattered(t):
+    """A file that refers to extents in random order, a snapshot, and the same for parts of the file, so that shared
+    leaves and others follow each other, some of them for a long way; an extent of each kind is in another file."""
+    path = f'{t.mnt}/file'
+    clone_scattered(t, path, range(24000), 1)
+    ops.snapshot(t.mnt, f'{t.mnt}/snap')
+    clone_scattered(t, path, (*range(10), *range(2000, 2100), *range(3000, 3010), *range(6000, 23900)), 2)
+    for i in (1, 1000, 2050, 9000, 9001, 20000, 23950):
+        ops.clone(path, i << 13, 1 << 12, f'{t.mnt}/part', i << 13)
+
+
 def compressed(kind):
     def fill(t):
         for name, data in (('zeros', bytes(5 * M)), ('text', b'btrfs ' * M), ('small', b'a' * 1000)):
@@ -430,6 +455,7 @@ SCENARIOS = [
     Scenario('generations-balanced', generations_balanced, ('-n', '4096'), size='600M'),
     Scenario('generations-deleted', generations_deleted, ('-n', '4096'), wants=(r'FULL_BACKREF',)),
     Scenario('extents-100000', many_extents, size='1500M'),
+    *(Scenario(f'scattered-{n}', scattered, ('-n', str(n)), size='1G') for n in (4096, 16384)),
     Scenario('lzo', compressed('lzo'), mount='compress=lzo', wants=(r'compression 2 \(lzo\)',)),
     Scenario('zlib', compressed('zlib'), mount='compress=zlib', wants=(r'compression 1 \(zlib\)',)),
     Scenario('zstd', compressed('zstd'), mount='compress=zstd', wants=(r'compression 3 \(zstd\)',)),

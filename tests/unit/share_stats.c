@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How much work a listing does, with exact counts, on a file of 1,020 extents in 21 leaves; a leaf of the extent tree
+ * How much work a listing does, with exact counts, on a file of 7,140 extents in 141 leaves; a leaf of the extent tree
  * holds as many extents as one of the file.
  */
 #include "tests/unit/unit.h"
@@ -13,6 +13,7 @@
 #include "lib/format/items/extent.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
+#include "lib/report/share.h"
 #include "tests/unit/synthetic.h"
 
 #define INODE 257u
@@ -22,12 +23,12 @@
 #define BEFORE 4u
 #define OTHER_ROOT 300u
 
-#define EXTENTS 1020u
+#define EXTENTS 7140u
 #define FIRST_LEAF 48u	 /* extents next to the inode item in the first leaf of the file */
 #define OTHER_LEAVES 51u /* extents in the other leaves */
 #define LEAVES (1 + (EXTENTS - FIRST_LEAF + OTHER_LEAVES - 1) / OTHER_LEAVES)
-#define LEVELS 3u /* of the tree of the file, with five children per node */
-#define BLOCKS (LEAVES + 5 + 1)
+#define LEVELS 5u /* of the tree of the file, with five children per node */
+#define BLOCKS (LEAVES + 29 + 6 + 2 + 1)
 
 /* Data that must stay valid until the trees are written. */
 static struct disk_inode_item inode_item;
@@ -43,7 +44,14 @@ DISK_ASSERT_SIZE(data_item, 24 + 1 + 28);
 
 static struct data_item data_items[EXTENTS];
 
-static uint8_t root_item[sizeof(struct disk_extent_item) + 2 * 9];
+/* The item of a tree block to which the tree of the file refers, and another one. */
+struct block_item {
+	struct disk_extent_item head;
+	uint8_t refs[2][9];
+};
+DISK_ASSERT_SIZE(block_item, 24 + 2 * 9);
+
+static struct block_item item_of_leaf, item_of_root;
 
 /* The data extent at each position of the file, by its number in address order; each has one item. */
 typedef unsigned (*order_fn)(unsigned i);
@@ -54,6 +62,12 @@ static unsigned as_written(unsigned i)
 }
 
 static unsigned scattered(unsigned i)
+{
+	return i * 2593u % EXTENTS;
+}
+
+/* In most leaves of the file two steps back. */
+static unsigned in_runs(unsigned i)
 {
 	return i * 389u % EXTENTS;
 }
@@ -83,23 +97,40 @@ static void make_file(order_fn order, unsigned each)
 	}
 }
 
-/* Make the item of the root node of the tree, which @num_owners trees refer to, and those of the data. */
-static size_t make_extent_tree(const struct synthetic *s, order_fn order, unsigned each, unsigned num_owners)
+/* Make the item of a block to which @num_owners trees refer. */
+static struct syn_item make_block_item(struct block_item *b, uint64_t bytenr, unsigned level, unsigned num_owners)
 {
-	struct disk_extent_item *head = (struct disk_extent_item *)root_item;
-	uint8_t *at = root_item + sizeof(*head);
-	size_t n = 0;
-
-	*head = (struct disk_extent_item){ le64_put(num_owners), le64_put(BEFORE), le64_put(EXTENT_FLAG_TREE_BLOCK) };
-	for (unsigned i = 0; i < num_owners; i++, at += 9) {
+	b->head = (struct disk_extent_item){ le64_put(num_owners), le64_put(BEFORE),
+					     le64_put(EXTENT_FLAG_TREE_BLOCK) };
+	for (unsigned i = 0; i < num_owners; i++) {
 		const le64 root = le64_put(i ? OTHER_ROOT : OID_FS_TREE);
 
-		*at = KEY_TREE_BLOCK_REF;
-		memcpy(at + 1, &root, sizeof(root));
+		b->refs[i][0] = KEY_TREE_BLOCK_REF;
+		memcpy(b->refs[i] + 1, &root, sizeof(root));
 	}
-	if (num_owners)
-		tree_items[n++] = (struct syn_item){ KEY(s->fs_root, KEY_METADATA_ITEM, 2), root_item,
-						     (uint32_t)(at - root_item) };
+	return (struct syn_item){ KEY(bytenr, KEY_METADATA_ITEM, level), b,
+				  (uint32_t)(sizeof(b->head) + num_owners * sizeof(b->refs[0])) };
+}
+
+struct listing {
+	order_fn order;
+	unsigned each;
+	uint64_t last_snapshot;
+	unsigned num_owners;  /* of the root node; 0: it has no item */
+	unsigned shared_leaf; /* number of the leaf to which another tree refers, if not 0 */
+};
+
+/* Make the items of blocks and of the data. The leaves of the file are stored from @leaves on. */
+static size_t make_extent_tree(const struct synthetic *s, const struct listing *what, uint64_t leaves)
+{
+	const order_fn order = what->order;
+	const unsigned each = what->each;
+	size_t n = 0;
+
+	if (what->shared_leaf)
+		tree_items[n++] = make_block_item(&item_of_leaf, leaves + what->shared_leaf * SYN_NODESIZE, 0, 2);
+	if (what->num_owners)
+		tree_items[n++] = make_block_item(&item_of_root, s->fs_root, LEVELS - 1, what->num_owners);
 	for (unsigned i = 0; i < EXTENTS / each; i++) {
 		const unsigned extent = order(i);
 
@@ -131,13 +162,6 @@ static int count_shared(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return 0;
 }
 
-struct listing {
-	order_fn order;
-	unsigned each;
-	uint64_t last_snapshot;
-	unsigned num_owners; /* of the root node; 0: it has no item */
-};
-
 /* List all files. @return the number of shared rows */
 static unsigned list(const struct listing *what, struct btrkit_fiemap_stats *stats)
 {
@@ -146,13 +170,15 @@ static unsigned list(const struct listing *what, struct btrkit_fiemap_stats *sta
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs = NULL;
 	struct synthetic s;
+	uint64_t leaves;
 	size_t n;
 
 	make_file(what->order, what->each);
 	syn_begin(&s);
+	leaves = s.next;
 	syn_put_fs_tree(&s, file_items, EXTENTS + 1);
 	assert_int_equal(s.fs_level, LEVELS - 1);
-	n = make_extent_tree(&s, what->order, what->each, what->num_owners);
+	n = make_extent_tree(&s, what, leaves);
 	syn_finish(&s, what->last_snapshot, tree_items, n);
 	*stats = (struct btrkit_fiemap_stats){ 0 };
 	if (syn_open(&s, NULL, &fs, &err) || btrkit_fiemap_all(fs, &sink, stats, &err))
@@ -167,7 +193,7 @@ static unsigned list(const struct listing *what, struct btrkit_fiemap_stats *sta
 /* A subvolume that never had a snapshot: no tree block is checked, and the extent tree is passed once. */
 static void extents_are_looked_at_one_leaf_after_the_other(void **state)
 {
-	const struct listing what = { as_written, 1, 0, 0 };
+	const struct listing what = { as_written, 1, 0, 0, 0 };
 	struct btrkit_fiemap_stats stats;
 
 	(void)state;
@@ -178,44 +204,87 @@ static void extents_are_looked_at_one_leaf_after_the_other(void **state)
 	assert_int_equal(stats.spread_checked + stats.saved_by_repeat, 0);
 }
 
-/*
- * Count the leaves of the extent tree that are entered if the extents of each leaf of the file are looked up in order.
- */
-static unsigned leaves_of_batches(order_fn order)
+/* The first extent of a leaf of the file. */
+static unsigned first_of(unsigned leaf)
 {
-	unsigned entered = 0, here = UINT32_MAX;
+	return leaf ? FIRST_LEAF + (leaf - 1) * OTHER_LEAVES : 0;
+}
 
-	for (unsigned i = 0, n = FIRST_LEAF; i < EXTENTS; i += n, n = OTHER_LEAVES) {
-		bool wanted[EXTENTS / OTHER_LEAVES] = { false };
+/*
+ * Count the leaves of the extent tree that are entered if the extents of the leaves of the file from @leaf to before
+ * @end are looked up in order, beginning in the leaf *@here.
+ */
+static unsigned leaves_entered(order_fn order, unsigned leaf, unsigned end, unsigned *here)
+{
+	bool wanted[EXTENTS / OTHER_LEAVES] = { false };
+	unsigned entered = 0;
 
-		for (unsigned k = i; k < i + n && k < EXTENTS; k++)
-			wanted[order(k) / OTHER_LEAVES] = true;
-		for (unsigned k = 0; k < ARRAY_SIZE(wanted); k++) {
-			if (!wanted[k] || k == here)
-				continue;
-			entered++;
-			here = k;
-		}
+	for (unsigned i = first_of(leaf); i < first_of(end) && i < EXTENTS; i++)
+		wanted[order(i) / OTHER_LEAVES] = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (!wanted[i] || i == *here)
+			continue;
+		entered++;
+		*here = i;
 	}
 	return entered;
 }
 
+/* The extents of many leaves of the file are looked up together. */
 static void scattered_extents_are_looked_at_in_batches(void **state)
 {
-	const struct listing what = { scattered, 1, 0, 0 };
+	const struct listing what = { scattered, 1, 0, 0, 0 };
 	struct btrkit_fiemap_stats stats;
+	unsigned here = UINT32_MAX, entered;
 
 	(void)state;
 	assert_int_equal(list(&what, &stats), 0);
 	assert_int_equal(stats.checked, EXTENTS);
-	assert_int_equal(stats.extent_leaves, leaves_of_batches(scattered));
-	/* Without batches, almost every extent would enter another leaf. */
-	assert_true(stats.extent_leaves < EXTENTS / 2);
+	entered = leaves_entered(scattered, 0, SHARE_LEAVES, &here);
+	entered += leaves_entered(scattered, SHARE_LEAVES, LEAVES, &here);
+	assert_true(LEAVES > SHARE_LEAVES);
+	assert_int_equal(stats.extent_leaves, entered);
+	/* One leaf of the file after the other, most leaves of the extent tree would be entered again and again. */
+	for (unsigned i = entered = 0; i < LEAVES; i++)
+		entered += leaves_entered(scattered, i, i + 1, &here);
+	assert_true(stats.extent_leaves < entered / 10);
+}
+
+/* Some extents before the previous ones, as there may be in any file, are no reason to look ahead. */
+static void extents_in_runs_are_looked_at_one_leaf_after_the_other(void **state)
+{
+	const struct listing what = { in_runs, 1, 0, 0, 0 };
+	struct btrkit_fiemap_stats stats;
+	unsigned here = UINT32_MAX, entered = 0;
+
+	(void)state;
+	assert_int_equal(list(&what, &stats), 0);
+	assert_int_equal(stats.checked, EXTENTS);
+	for (unsigned i = 0; i < LEAVES; i++)
+		entered += leaves_entered(in_runs, i, i + 1, &here);
+	/* Some more, because the search for the first extent of a leaf leads to the leaf before. */
+	assert_in_range(stats.extent_leaves, entered, entered + EXTENTS / 10);
+}
+
+/* A batch ends at a leaf that is shared, and another one begins after it. */
+static void batches_end_at_a_shared_leaf(void **state)
+{
+	const struct listing what = { scattered, 1, SNAPSHOT, 1, 70 };
+	struct btrkit_fiemap_stats stats;
+
+	(void)state;
+	assert_int_equal(list(&what, &stats), OTHER_LEAVES);
+	assert_int_equal(stats.saved_by_leaf, OTHER_LEAVES);
+	assert_int_equal(stats.checked, EXTENTS - OTHER_LEAVES);
+	/* Each block is checked once. For the shared leaf, the result is asked for twice. */
+	assert_int_equal(stats.blocks_checked, BLOCKS);
+	assert_int_equal(stats.saved_by_path, LEVELS * LEAVES - BLOCKS + LEVELS);
+	assert_true(stats.extent_leaves < 3 * EXTENTS / OTHER_LEAVES);
 }
 
 static void shared_root_settles_everything(void **state)
 {
-	const struct listing what = { scattered, 1, SNAPSHOT, 2 };
+	const struct listing what = { scattered, 1, SNAPSHOT, 2, 0 };
 	struct btrkit_fiemap_stats stats;
 
 	(void)state;
@@ -230,7 +299,7 @@ static void shared_root_settles_everything(void **state)
 /* The subvolume once had a snapshot, and all its blocks have changed since then: each is checked once. */
 static void path_is_looked_at_once(void **state)
 {
-	const struct listing what = { as_written, 1, SNAPSHOT, 1 };
+	const struct listing what = { as_written, 1, SNAPSHOT, 1, 0 };
 	struct btrkit_fiemap_stats stats;
 
 	(void)state;
@@ -243,7 +312,7 @@ static void path_is_looked_at_once(void **state)
 /* File extents that refer to parts of an extent in groups of five: one check for each group and leaf. */
 static void pieces_are_looked_at_together(void **state)
 {
-	const struct listing what = { as_written, 5, 0, 0 }, snapshot = { as_written, 5, SNAPSHOT, 1 };
+	const struct listing what = { as_written, 5, 0, 0, 0 }, snapshot = { as_written, 5, SNAPSHOT, 1, 0 };
 	struct btrkit_fiemap_stats stats;
 	unsigned looks = 0;
 
@@ -266,6 +335,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(extents_are_looked_at_one_leaf_after_the_other),
 		cmocka_unit_test(scattered_extents_are_looked_at_in_batches),
+		cmocka_unit_test(extents_in_runs_are_looked_at_one_leaf_after_the_other),
+		cmocka_unit_test(batches_end_at_a_shared_leaf),
 		cmocka_unit_test(shared_root_settles_everything),
 		cmocka_unit_test(path_is_looked_at_once),
 		cmocka_unit_test(pieces_are_looked_at_together),
