@@ -52,6 +52,13 @@ struct share_batch {
 	size_t next;		   /* item that is probably asked for next */
 };
 
+/* Extents whose items are in a part of the extent tree that cannot be read, by address. */
+struct share_lost {
+	uint64_t from, to; /* to before this one; 0: none */
+	int ret;
+	struct btrkit_error why;
+};
+
 /* Results for the blocks from the root to the position of a cursor. */
 struct share_path {
 	struct {
@@ -81,6 +88,7 @@ struct share_ctx {
 	struct share_path path; /* of the listing's cursor, or of the one ahead of it */
 	struct share_path other_path;
 	struct share_batch batch;
+	struct share_lost lost; /* what was met last, so that it is not read again for each extent */
 	struct {
 		uint64_t bytenr;
 		bool shared;

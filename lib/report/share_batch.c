@@ -47,15 +47,43 @@ static int visit_data_ref(void *ctx, const struct extent_item *extent, const str
 	return 0;
 }
 
+static int read_refs(struct share_ctx *s, struct share_extent *e, struct btrkit_error *err)
+{
+	*e = (struct share_extent){ .bytenr = e->bytenr, .inode = e->inode };
+	return extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, e, err);
+}
+
+/* The references of @e could not be read: find out why, and which other extents that concerns. */
+static void note_lost(struct share_ctx *s, struct share_extent *e)
+{
+	struct share_lost *lost = &s->lost;
+	struct btrkit_key first, end;
+
+	lost->why = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	lost->to = 0;
+	lost->ret = read_refs(s, e, &lost->why);
+	if (lost->ret >= 0 || lost->ret == -ENOMEM || cursor_lost_key(&s->extents, &first))
+		return;
+	/* The item of an extent whose references continue in the lost part is before it. */
+	lost->from = first.objectid + (first.type > KEY_METADATA_ITEM);
+	lost->to = cursor_lost_end(&s->extents, &end) ? UINT64_MAX : end.objectid;
+}
+
 int share_load_refs(struct share_ctx *s, struct share_extent *e, struct btrkit_error *err)
 {
 	int ret;
 
-	*e = (struct share_extent){ .bytenr = e->bytenr, .inode = e->inode };
-	ret = extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, e, err);
-	e->lost = ret < 0;
+	if (e->bytenr >= s->lost.from && e->bytenr < s->lost.to) {
+		e->lost = true;
+		return err_pass(err, &s->lost.why, s->lost.ret);
+	}
+	ret = read_refs(s, e, err);
 	e->shared = ret == 1;
-	return ret < 0 ? ret : 0;
+	if (ret >= 0)
+		return 0;
+	note_lost(s, e);
+	e->lost = true;
+	return ret;
 }
 
 /* Make room for @more items. */

@@ -60,8 +60,13 @@ typedef int (*cursor_lost_fn)(void *ctx, int ret, const struct btrkit_error *wha
  */
 int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* For @lost: the key of the pointer to the block that cannot be read. @return 0; 1: it is the root */
+/*
+ * For @lost, and after any failure to enter a block: the key of the pointer to it. @return 0; 1: it is the root, or no
+ * block was lost
+ */
 int cursor_lost_key(const struct cursor *c, struct btrkit_key *ret) BTRKIT_MUST_CHECK;
+/* The first key after all that is below the block. @return 0; 1: there is none */
+int cursor_lost_end(const struct cursor *c, struct btrkit_key *ret) BTRKIT_MUST_CHECK;
 
 static inline const struct node *cursor_leaf(const struct cursor *c)
 {

@@ -19,8 +19,7 @@ static unsigned deepest(const struct cursor *c)
 	return level;
 }
 
-/* The first key after all that is below the block not entered. @return 0; 1: there is none */
-static int key_behind(const struct cursor *c, struct btrkit_key *ret)
+int cursor_lost_end(const struct cursor *c, struct btrkit_key *ret)
 {
 	if (!c->nodes[c->root.level])
 		return 1;
@@ -61,7 +60,7 @@ static int next_around(struct cursor *c, struct btrkit_key *at, bool first, curs
 		if (r)
 			return r;
 		/* Keys must increase, otherwise a tree with a loop would never end. */
-		if (key_behind(c, &next) || key_cmp(&next, at) <= 0)
+		if (cursor_lost_end(c, &next) || key_cmp(&next, at) <= 0)
 			return 1;
 		*at = next;
 		what = (struct btrkit_error)BTRKIT_ERROR_INIT;

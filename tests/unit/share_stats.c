@@ -5,6 +5,8 @@
  */
 #include "tests/unit/unit.h"
 
+#include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include <btrkit/fiemap.h>
@@ -33,7 +35,7 @@
 /* Data that must stay valid until the trees are written. */
 static struct disk_inode_item inode_item;
 static struct disk_file_extent file_extents[EXTENTS];
-static struct syn_item file_items[EXTENTS + 1], tree_items[EXTENTS + 2];
+static struct syn_item file_items[EXTENTS + 1], tree_items[EXTENTS + 3];
 
 struct data_item {
 	struct disk_extent_item head;
@@ -330,6 +332,136 @@ static void pieces_are_looked_at_together(void **state)
 	assert_int_equal(stats.saved_by_repeat, EXTENTS - EXTENTS / 5);
 }
 
+/* A device of which a block cannot be read, nor its copy. */
+struct holed {
+	struct btrkit_io io;
+	struct btrkit_io *below;
+	uint64_t lost; /* logical address */
+	unsigned reads; /* of the block */
+};
+
+static int holed_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	struct holed *h = (struct holed *)io;
+	const uint64_t in_chunk = h->lost - SYN_LOGICAL;
+
+	if (offset == SYN_COPY_1 + in_chunk || offset == SYN_COPY_2 + in_chunk) {
+		h->reads++;
+		return -EIO;
+	}
+	return btrkit_io_read(h->below, offset, buf, len, NULL);
+}
+
+static void holed_close(struct btrkit_io *io)
+{
+	(void)io;
+}
+
+static const struct btrkit_io_ops holed_ops = { .read = holed_read, .close = holed_close };
+
+static int count_problem(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what)
+{
+	(void)ctx;
+	assert_int_equal(file->inode, INODE);
+	assert_int_equal(what->code, BTRKIT_IO);
+	assert_int_equal(what->tree, OID_EXTENT_TREE);
+	return 0;
+}
+
+/*
+ * Make and open the filesystem, with the leaf of the extent tree lost that begins with the second item of LAST_BEFORE.
+ * Its first item already says that the extent is shared.
+ */
+#define LAST_BEFORE (5 * OTHER_LEAVES - 1)
+
+static struct btrkit_fs *open_holed(struct holed *h, struct synthetic *s)
+{
+	const struct listing what = { as_written, 1, 0, 0, 0 };
+	static const struct disk_extent_data_ref other;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io = &h->io;
+	struct btrkit_fs *fs;
+	size_t n;
+
+	make_file(what.order, what.each);
+	syn_begin(s);
+	syn_put_fs_tree(s, file_items, EXTENTS + 1);
+	n = make_extent_tree(s, &what, 0);
+	data_items[LAST_BEFORE].ref.objectid = le64_put(INODE + 1);
+	memmove(&tree_items[LAST_BEFORE + 2], &tree_items[LAST_BEFORE + 1],
+		(n - LAST_BEFORE - 1) * sizeof(tree_items[0]));
+	tree_items[LAST_BEFORE + 1] = (struct syn_item){
+		KEY(tree_items[LAST_BEFORE].key.objectid, KEY_EXTENT_DATA_REF, 1), &other, sizeof(other)
+	};
+	h->lost = s->next + 5 * SYN_NODESIZE;
+	syn_finish(s, 0, tree_items, n + 1);
+	h->io.ops = &holed_ops;
+	h->io.size = s->io->size;
+	h->below = s->io;
+	if (btrkit_fs_open(&io, 1, NULL, &fs, &err))
+		fail_msg("%s", err.message);
+	return fs;
+}
+
+/* A leaf of the extent tree that cannot be read is not tried again for each of its extents, which may take seconds. */
+static void lost_leaf_is_tried_only_few_times(void **state)
+{
+	unsigned shared = 0;
+	const struct btrkit_fiemap_sink sink = { take_file, count_shared, &shared, .problem = count_problem };
+	struct btrkit_fiemap_stats stats = { 0 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct holed h = { .reads = 0 };
+	struct btrkit_fs *fs;
+	struct synthetic s;
+
+	(void)state;
+	fs = open_holed(&h, &s);
+	assert_int_equal(btrkit_fiemap_all(fs, &sink, &stats, &err), 0);
+	btrkit_fs_close(fs);
+	/* Two copies, again to find out why, and the same for the first extent behind it, which is searched for in it. */
+	assert_in_range(h.reads, 1, 12);
+	assert_true(stats.checked >= LAST_BEFORE);
+	syn_destroy(&s);
+}
+
+/* Only the extents of that leaf are lost, now and later, and the first one behind it. */
+static void lost_extents_are_those_of_the_leaf(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct holed h = { .reads = 0 };
+	struct share_ctx share;
+	struct tree_root root;
+	struct btrkit_fs *fs;
+	struct synthetic s;
+	struct cursor c;
+	bool shared;
+
+	(void)state;
+	fs = open_holed(&h, &s);
+	assert_int_equal(fs_find_root(fs, OID_FS_TREE, &root, NULL, &err), 0);
+	assert_int_equal(share_init(&share, fs, &root, 0, &err), 0);
+	cursor_init(&c, fs, &root);
+	for (unsigned leaf = 0; leaf < 2 * LEAVES; leaf++) {
+		const struct btrkit_key key = KEY(INODE, KEY_EXTENT_DATA, first_of(leaf % LEAVES) * (uint64_t)LENGTH);
+
+		assert_int_equal(cursor_find(&c, &key, &err), 0);
+		assert_int_equal(share_enter_leaf(&share, &c, true, &shared, &err), 0);
+		assert_false(shared);
+		for (size_t i = 0; i < share.batch.num_items; i++) {
+			const struct share_extent *e = &share.batch.extents[i];
+			const unsigned extent = first_of(leaf % LEAVES) + (unsigned)i;
+
+			assert_int_equal(e->bytenr, DATA_BYTENR + 2ull * extent * LENGTH);
+			assert_int_equal(e->lost, extent > LAST_BEFORE && extent <= LAST_BEFORE + OTHER_LEAVES);
+			assert_int_equal(e->shared, extent == LAST_BEFORE);
+		}
+	}
+	cursor_release(&c);
+	share_release(&share);
+	btrkit_fs_close(fs);
+	syn_destroy(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +471,8 @@ int main(void)
 		cmocka_unit_test(batches_end_at_a_shared_leaf),
 		cmocka_unit_test(shared_root_settles_everything),
 		cmocka_unit_test(path_is_looked_at_once),
+		cmocka_unit_test(lost_leaf_is_tried_only_few_times),
+		cmocka_unit_test(lost_extents_are_those_of_the_leaf),
 		cmocka_unit_test(pieces_are_looked_at_together),
 	};
 
