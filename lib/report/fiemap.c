@@ -343,7 +343,7 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	l->cursor.scan = true;
 	ret = share_init(&l->share, fs, &s->root, s->item.last_snapshot, &l->err);
 	/* A listing of all files reads one subvolume after the other, which share leaves. */
-	l->cursor.once = l->share.extents.once = l->one_inode;
+	l->cursor.once = l->one_inode;
 	if (!ret && sink->owners)
 		ret = references_init(&l->refs, fs, &l->err);
 	if (!ret)

@@ -215,6 +215,8 @@ int share_batch_load(struct share_ctx *s, const struct cursor *c, bool one_inode
 	b->num_items = b->steps_back = b->next = 0;
 	b->num_leaves = b->leaf = 0;
 	ret = add_leaf(s, c, c->slots[0], inode, err);
+	/* Otherwise the next batch will need the same leaves of the extent tree again. */
+	s->extents.once = one_inode && !in_disorder(b);
 	if (!ret && in_disorder(b))
 		ret = look_ahead(s, c, inode, err);
 	if (ret < 0)
