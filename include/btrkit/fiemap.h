@@ -67,8 +67,8 @@ struct btrkit_fiemap_sink {
 
 /**
  * Effort of a listing. For each file extent item with a data extent, the listing must find out whether the extent is
- * shared. The number of these items is the sum of checked, saved_by_leaf and saved_by_batch. The saved_ members count
- * lookups of back references that were not needed, by reason.
+ * shared. The number of these items is the sum of checked, saved_by_leaf and saved_by_batch, unless something cannot be
+ * read. The saved_ members count lookups of back references that were not needed, by reason.
  *
  * Since: 0.1
  */
@@ -76,14 +76,14 @@ struct btrkit_fiemap_stats {
 	uint64_t files, extents;	/**< listed; extents counts rows */
 	uint64_t leaves;		/**< leaves of file trees, once for each file listed in them */
 	uint64_t extent_leaves;		/**< leaves of the extent tree read for data extents and tree blocks */
-	uint64_t checked;		/**< data extents looked up, in one batch for each leaf or for some */
+	uint64_t checked;		/**< data extents looked up, in one batch for each leaf, or for several */
 	uint64_t saved_by_leaf;		/**< items in leaves that are known to be shared */
 	uint64_t saved_by_batch;	/**< items whose extent another item of the file names in the same batch */
 	/**
 	 * Tree blocks between root and leaf whose references were looked up, to find out whether the leaf is shared.
 	 */
 	uint64_t blocks_checked;
-	/** Tree blocks for which that was known from the previous leaf or from a shared block above. */
+	/** Tree blocks for which that was known from an earlier look or from a shared block above. */
 	uint64_t saved_by_path;
 	/** Extents that only one file refers to, more than once, and for which all its leaves had to be examined. */
 	uint64_t spread_checked;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Lists the extents of files like the FIEMAP ioctl of Linux. Each leaf of the tree is visited once, rows are in the
- * order of keys, and sharing is determined for a whole leaf at a time.
+ * order of keys, and sharing is determined for a whole leaf at a time, or for several.
  */
 #include <btrkit/fiemap.h>
 
@@ -280,12 +280,12 @@ static int take_item(struct listing *l)
 static int lose_block(void *ctx, int ret, const struct btrkit_error *what)
 {
 	struct listing *l = ctx;
-	struct btrkit_key first;
+	struct btrkit_key first, end;
 	int r = 0;
 
 	/* A file whose items end before the block is complete. */
 	if (!l->one_inode && l->sink->problem &&
-	    (cursor_lost_key(&l->cursor, &first) || first.objectid != l->file.inode)) {
+	    (cursor_lost_keys(&l->cursor, &first, &end) || first.objectid != l->file.inode)) {
 		r = finish_file(l);
 		l->file = (struct current_file){ 0 };
 	}

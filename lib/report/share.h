@@ -39,7 +39,7 @@ struct share_extent {
 
 /* The data extents to which the items of some successive leaves refer: none of these leaves is shared. */
 struct share_batch {
-	struct sort_entry *items;     /* address, inode, number of the item in the order of the tree */
+	struct sort_entry *items;     /* address, inode; what: number of the item in the order of the tree */
 	uint32_t *places;	      /* of the extent of each item, in the order of the tree */
 	struct share_extent *extents; /* sorted by address and inode, each only once */
 	size_t num_items, size;
@@ -52,10 +52,10 @@ struct share_batch {
 	size_t next;		   /* item that is probably asked for next */
 };
 
-/* Extents whose items are in a part of the extent tree that cannot be read, by address. */
+/* The part of the extent tree that could not be read when that was last tried: keys from first to before end. */
 struct share_lost {
-	uint64_t from, to; /* to before this one; 0: none */
-	int ret;
+	struct btrkit_key first, end;
+	int ret; /* 0: none */
 	struct btrkit_error why;
 };
 
@@ -88,7 +88,8 @@ struct share_ctx {
 	struct share_path path; /* of the listing's cursor, or of the one ahead of it */
 	struct share_path other_path;
 	struct share_batch batch;
-	struct share_lost lost; /* what was met last, so that it is not read again for each extent */
+	struct share_lost lost; /* not to be read again for each extent */
+	struct btrkit_error failure;
 	struct {
 		uint64_t bytenr;
 		bool shared;
@@ -108,7 +109,8 @@ void share_new_file(struct share_ctx *s);
 
 /*
  * The listing arrives at the leaf of @c: find out whether the leaf can be reached from another tree. If not, look up
- * the references of its data extents from the current item on, with @one_inode only those of the current inode.
+ * the references of its data extents from the current item on, with @one_inode only those of the current inode; and
+ * perhaps those of the next leaves, for which this function must be called nevertheless.
  */
 int share_enter_leaf(struct share_ctx *s, const struct cursor *c, bool one_inode, bool *shared,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;

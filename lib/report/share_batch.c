@@ -53,37 +53,41 @@ static int read_refs(struct share_ctx *s, struct share_extent *e, struct btrkit_
 	return extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, e, err);
 }
 
-/* The references of @e could not be read: find out why, and which other extents that concerns. */
-static void note_lost(struct share_ctx *s, struct share_extent *e)
+/* The extent tree could not be read: note which part of it. */
+static void note_lost(struct share_ctx *s, int ret)
 {
 	struct share_lost *lost = &s->lost;
-	struct btrkit_key first, end;
 
-	lost->why = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	lost->to = 0;
-	lost->ret = read_refs(s, e, &lost->why);
-	if (lost->ret >= 0 || lost->ret == -ENOMEM || cursor_lost_key(&s->extents, &first))
+	lost->ret = 0;
+	if (ret == -ENOMEM || cursor_lost_keys(&s->extents, &lost->first, &lost->end))
 		return;
+	lost->ret = ret;
+	lost->why = s->failure;
+}
+
+/* Whether the item of the extent at @bytenr is in the lost part. */
+static bool is_lost(const struct share_lost *lost, uint64_t bytenr)
+{
 	/* The item of an extent whose references continue in the lost part is before it. */
-	lost->from = first.objectid + (first.type > KEY_METADATA_ITEM);
-	lost->to = cursor_lost_end(&s->extents, &end) ? UINT64_MAX : end.objectid;
+	return lost->ret && key_cmp(&lost->first, &KEY(bytenr, KEY_METADATA_ITEM, UINT64_MAX)) <= 0 &&
+	       bytenr < lost->end.objectid;
 }
 
 int share_load_refs(struct share_ctx *s, struct share_extent *e, struct btrkit_error *err)
 {
 	int ret;
 
-	if (e->bytenr >= s->lost.from && e->bytenr < s->lost.to) {
+	if (is_lost(&s->lost, e->bytenr)) {
 		e->lost = true;
 		return err_pass(err, &s->lost.why, s->lost.ret);
 	}
-	ret = read_refs(s, e, err);
+	ret = read_refs(s, e, &s->failure);
 	e->shared = ret == 1;
+	e->lost = ret < 0;
 	if (ret >= 0)
 		return 0;
-	note_lost(s, e);
-	e->lost = true;
-	return ret;
+	note_lost(s, ret);
+	return err_pass(err, &s->failure, ret);
 }
 
 /* Make room for @more items. */
@@ -153,33 +157,49 @@ static int add_leaf(struct share_ctx *s, const struct cursor *c, uint32_t slot, 
 	return end;
 }
 
+/* Whether both cursors are in the same leaf, on the same path: in a damaged tree, a search may lead elsewhere. */
+static bool same_path(const struct cursor *a, const struct cursor *b)
+{
+	for (unsigned level = 0; level <= a->root.level; level++)
+		if (a->nodes[level]->bytenr != b->nodes[level]->bytenr)
+			return false;
+	return true;
+}
+
 /* Add leaves after that of @c up to one that is shared. What cannot be read is reported when the listing reaches it. */
 static int look_ahead(struct share_ctx *s, const struct cursor *c, uint64_t inode, struct btrkit_error *err)
 {
 	struct share_batch *b = &s->batch;
-	bool shared = false;
 	int ret;
 
 	s->ahead.until = c->until;
 	ret = cursor_descend(&s->ahead, &c->item.key, 0, NULL);
-	/* In a damaged tree, a search may lead to another leaf than the listing. */
-	if (!ret && cursor_leaf(&s->ahead)->bytenr != cursor_leaf(c)->bytenr)
+	if (!ret && !same_path(&s->ahead, c))
 		return 0;
 	while (!ret && b->num_leaves < SHARE_LEAVES && b->num_items < SHARE_ITEMS) {
+		const size_t before = b->num_items;
+		bool shared = false;
+		int r = 0;
+
 		ret = cursor_next_block(&s->ahead, 0, NULL);
 		if (!ret)
-			ret = share_leaf(s, &s->ahead, &shared, NULL);
-		if (ret || shared)
-			break;
-		ret = add_leaf(s, &s->ahead, 0, inode, NULL);
+			ret = add_leaf(s, &s->ahead, 0, inode, NULL);
+		if (ret >= 0 && b->num_items > before)
+			r = share_leaf(s, &s->ahead, &shared, NULL);
+		if (r || shared) {
+			b->num_items = before;
+			b->num_leaves--;
+			ret = r ? r : 1;
+		}
 	}
 	return ret == -ENOMEM ? err_nomem(err) : 0;
 }
 
 /* Look up the extents of all items. */
-static int look_up(struct share_ctx *s, struct btrkit_error *err)
+static int look_up(struct share_ctx *s, bool one_inode, struct btrkit_error *err)
 {
 	struct share_batch *b = &s->batch;
+	bool failed = false;
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->num_items; i++) {
@@ -188,10 +208,14 @@ static int look_up(struct share_ctx *s, struct btrkit_error *err)
 		if (!n || b->extents[n - 1].bytenr != item->rank || b->extents[n - 1].inode != item->number) {
 			struct share_extent *e = &b->extents[n++];
 
-			*e = (struct share_extent){ .bytenr = item->rank, .inode = item->number };
-			/* A failure is reported when the listing reaches that extent, which may be of another file. */
-			if (share_load_refs(s, e, NULL) == -ENOMEM)
+			*e = (struct share_extent){ .bytenr = item->rank, .inode = item->number, .lost = true };
+			/*
+			 * A failure is reported when the listing reaches that extent. If that is of one file, it ends
+			 * there, so do not look for more failures.
+			 */
+			if (!(failed && one_inode) && share_load_refs(s, e, NULL) == -ENOMEM)
 				return err_nomem(err);
+			failed |= e->lost;
 		}
 		b->places[(uintptr_t)item->what] = (uint32_t)(n - 1);
 	}
@@ -215,16 +239,15 @@ int share_batch_load(struct share_ctx *s, const struct cursor *c, bool one_inode
 	b->num_items = b->steps_back = b->next = 0;
 	b->num_leaves = b->leaf = 0;
 	ret = add_leaf(s, c, c->slots[0], inode, err);
-	/* Otherwise the next batch will need the same leaves of the extent tree again. */
+	/* A batch in disorder passes leaves of the extent tree that the next one needs again. */
 	s->extents.once = one_inode && !in_disorder(b);
 	if (!ret && in_disorder(b))
 		ret = look_ahead(s, c, inode, err);
-	if (ret < 0)
-		return ret;
 	if (b->steps_back)
 		sort_entries(b->items, b->num_items);
-	ret = look_up(s, err);
-	if (ret)
+	if (ret >= 0)
+		ret = look_up(s, one_inode, err);
+	if (ret < 0)
 		b->num_leaves = 0;
 	return ret;
 }

@@ -61,12 +61,10 @@ typedef int (*cursor_lost_fn)(void *ctx, int ret, const struct btrkit_error *wha
 int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * For @lost, and after any failure to enter a block: the key of the pointer to it. @return 0; 1: it is the root, or no
- * block was lost
+ * For @lost, and after any other failure: the keys that are below the block that could not be entered, from @first to
+ * before @end, or the greatest possible key. @return 0; 1: all blocks were entered
  */
-int cursor_lost_key(const struct cursor *c, struct btrkit_key *ret) BTRKIT_MUST_CHECK;
-/* The first key after all that is below the block. @return 0; 1: there is none */
-int cursor_lost_end(const struct cursor *c, struct btrkit_key *ret) BTRKIT_MUST_CHECK;
+int cursor_lost_keys(const struct cursor *c, struct btrkit_key *first, struct btrkit_key *end) BTRKIT_MUST_CHECK;
 
 static inline const struct node *cursor_leaf(const struct cursor *c)
 {

@@ -19,7 +19,8 @@ static unsigned deepest(const struct cursor *c)
 	return level;
 }
 
-int cursor_lost_end(const struct cursor *c, struct btrkit_key *ret)
+/* The first key after all that is below the block not entered. @return 0; 1: there is none */
+static int key_behind(const struct cursor *c, struct btrkit_key *ret)
 {
 	if (!c->nodes[c->root.level])
 		return 1;
@@ -34,16 +35,19 @@ int cursor_lost_end(const struct cursor *c, struct btrkit_key *ret)
 	return 1;
 }
 
-int cursor_lost_key(const struct cursor *c, struct btrkit_key *ret)
+int cursor_lost_keys(const struct cursor *c, struct btrkit_key *first, struct btrkit_key *end)
 {
 	unsigned level;
 
+	*first = KEY(0, 0, 0);
+	*end = KEY(UINT64_MAX, UINT8_MAX, UINT64_MAX);
 	if (!c->nodes[c->root.level])
-		return 1;
+		return 0;
 	level = deepest(c);
 	if (!level)
 		return 1;
-	*ret = node_key(c->nodes[level], c->slots[level]);
+	*first = node_key(c->nodes[level], c->slots[level]);
+	(void)key_behind(c, end);
 	return 0;
 }
 
@@ -60,7 +64,7 @@ static int next_around(struct cursor *c, struct btrkit_key *at, bool first, curs
 		if (r)
 			return r;
 		/* Keys must increase, otherwise a tree with a loop would never end. */
-		if (cursor_lost_end(c, &next) || key_cmp(&next, at) <= 0)
+		if (key_behind(c, &next) || key_cmp(&next, at) <= 0)
 			return 1;
 		*at = next;
 		what = (struct btrkit_error)BTRKIT_ERROR_INIT;

@@ -336,7 +336,7 @@ struct holed {
 	struct btrkit_io io;
 	struct btrkit_io *below;
 	uint64_t lost; /* logical address; 0: none */
-	unsigned reads;	  /* of the block */
+	unsigned reads; /* of the block */
 	unsigned all_reads;
 };
 
@@ -346,7 +346,7 @@ static int holed_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t l
 	const uint64_t in_chunk = h->lost - SYN_LOGICAL;
 
 	h->all_reads++;
-	if (offset == SYN_COPY_1 + in_chunk || offset == SYN_COPY_2 + in_chunk) {
+	if (h->lost && (offset == SYN_COPY_1 + in_chunk || offset == SYN_COPY_2 + in_chunk)) {
 		h->reads++;
 		return -EIO;
 	}
@@ -383,13 +383,27 @@ static struct btrkit_fs *open_device(struct holed *h, struct synthetic *s)
 	return fs;
 }
 
-/*
- * Make and open the filesystem, with the leaf of the extent tree lost that begins with the second item of LAST_BEFORE.
- * Its first item already says that the extent is shared.
- */
+/* What is lost of the extent tree. */
+enum lost {
+	LOST_LEAF, /* see below */
+	LOST_END,  /* a leaf behind all others, whose first key is almost the greatest */
+	LOST_ROOT,
+};
+
+/* The leaf begins with the second item of this extent. The first one already says that it is shared. */
 #define LAST_BEFORE (5 * OTHER_LEAVES - 1)
 
-static struct btrkit_fs *open_holed(struct holed *h, struct synthetic *s)
+/* Add an item before tree_items[@at]. @return the number of items */
+static size_t add_item(size_t n, size_t at, struct syn_item item)
+{
+	assert_true(n < ARRAY_SIZE(tree_items));
+	memmove(&tree_items[at + 1], &tree_items[at], (n - at) * sizeof(tree_items[0]));
+	tree_items[at] = item;
+	return n + 1;
+}
+
+/* Make and open the filesystem. */
+static struct btrkit_fs *open_holed(struct holed *h, struct synthetic *s, enum lost lost)
 {
 	const struct listing what = { as_written, 1, 0, 0, 0 };
 	static const struct disk_extent_data_ref other;
@@ -399,41 +413,99 @@ static struct btrkit_fs *open_holed(struct holed *h, struct synthetic *s)
 	syn_begin(s);
 	syn_put_fs_tree(s, file_items, EXTENTS + 1);
 	n = make_extent_tree(s, &what, 0);
-	data_items[LAST_BEFORE].ref.objectid = le64_put(INODE + 1);
-	memmove(&tree_items[LAST_BEFORE + 2], &tree_items[LAST_BEFORE + 1],
-		(n - LAST_BEFORE - 1) * sizeof(tree_items[0]));
-	tree_items[LAST_BEFORE + 1] = (struct syn_item){
-		KEY(tree_items[LAST_BEFORE].key.objectid, KEY_EXTENT_DATA_REF, 1), &other, sizeof(other)
-	};
-	h->lost = s->next + 5 * SYN_NODESIZE;
-	syn_finish(s, 0, tree_items, n + 1);
+	h->lost = s->next + (lost == LOST_LEAF ? 5u : EXTENTS / OTHER_LEAVES) * SYN_NODESIZE;
+	if (lost == LOST_LEAF) {
+		const uint64_t bytenr = tree_items[LAST_BEFORE].key.objectid;
+
+		data_items[LAST_BEFORE].ref.objectid = le64_put(INODE + 1);
+		n = add_item(n, LAST_BEFORE + 1,
+			     (struct syn_item){ KEY(bytenr, KEY_EXTENT_DATA_REF, 1), &other, sizeof(other) });
+	} else if (lost == LOST_END) {
+		n = add_item(n, n, (struct syn_item){ KEY(UINT64_MAX, KEY_METADATA_ITEM + 1, 0), &other, 1 });
+	}
+	syn_finish(s, 0, tree_items, n);
+	if (lost == LOST_ROOT)
+		h->lost = s->extent_root;
 	return open_device(h, s);
 }
 
-/* A leaf of the extent tree that cannot be read is not tried again for each of its extents, which may take seconds. */
-static void lost_leaf_is_tried_only_few_times(void **state)
+/* What cannot be read is not tried again for each extent, which may take seconds. */
+static void lost_blocks_are_tried_only_few_times(void **state)
 {
 	unsigned shared = 0;
 	const struct btrkit_fiemap_sink sink = { take_file, count_shared, &shared, .problem = count_problem };
-	struct btrkit_fiemap_stats stats = { 0 };
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct holed h = { .reads = 0 };
-	struct btrkit_fs *fs;
-	struct synthetic s;
 
 	(void)state;
-	fs = open_holed(&h, &s);
-	assert_int_equal(btrkit_fiemap_all(fs, &sink, &stats, &err), 0);
-	btrkit_fs_close(fs);
-	/* Two copies, again to find out why, and the same for the first extent behind it, searched for in it. */
-	assert_in_range(h.reads, 1, 12);
-	assert_true(stats.checked >= LAST_BEFORE);
-	syn_destroy(&s);
+	for (enum lost lost = LOST_LEAF; lost <= LOST_ROOT; lost++) {
+		struct btrkit_fiemap_stats stats = { 0 };
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct holed h = { .reads = 0 };
+		struct btrkit_fs *fs;
+		struct synthetic s;
+
+		fs = open_holed(&h, &s, lost);
+		assert_int_equal(btrkit_fiemap_all(fs, &sink, &stats, &err), 0);
+		btrkit_fs_close(fs);
+		/* Two copies, and again for the first extent behind it, which is searched for in it. */
+		assert_in_range(h.reads, 2, 4);
+		assert_true(stats.checked >= FIRST_LEAF);
+		syn_destroy(&s);
+	}
 }
 
-/* Only the extents of that leaf are lost, now and later, and the first one behind it. */
-static void lost_extents_are_those_of_the_leaf(void **state)
+/* Whether the item of an extent is lost, or is searched for where it is lost. */
+static bool is_lost(enum lost lost, unsigned extent)
 {
+	if (lost == LOST_LEAF)
+		return extent > LAST_BEFORE && extent <= LAST_BEFORE + OTHER_LEAVES;
+	/* After the last extent, the search for more references leads to the end. */
+	return lost == LOST_ROOT || extent == EXTENTS - 1;
+}
+
+/* Only those extents are lost, the first time and later. */
+static void only_extents_of_lost_blocks_are_lost(void **state)
+{
+	(void)state;
+	for (enum lost lost = LOST_LEAF; lost <= LOST_ROOT; lost++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct holed h = { .reads = 0 };
+		struct share_ctx share;
+		struct tree_root root;
+		struct btrkit_fs *fs;
+		struct synthetic s;
+		struct cursor c;
+		bool shared;
+
+		fs = open_holed(&h, &s, lost);
+		assert_int_equal(fs_find_root(fs, OID_FS_TREE, &root, NULL, &err), 0);
+		assert_int_equal(share_init(&share, fs, &root, 0, &err), 0);
+		cursor_init(&c, fs, &root);
+		for (unsigned i = 0; i < 2 * LEAVES; i++) {
+			const unsigned first = first_of(i % LEAVES);
+
+			assert_int_equal(cursor_find(&c, &KEY(INODE, KEY_EXTENT_DATA, first * (uint64_t)LENGTH), &err),
+					 0);
+			assert_int_equal(share_enter_leaf(&share, &c, false, &shared, &err), 0);
+			assert_false(shared);
+			for (unsigned k = 0; k < share.batch.num_items; k++) {
+				const struct share_extent *e = &share.batch.extents[k];
+
+				assert_int_equal(e->bytenr, DATA_BYTENR + 2ull * (first + k) * LENGTH);
+				assert_int_equal(e->lost, is_lost(lost, first + k));
+				assert_int_equal(e->shared, lost == LOST_LEAF && first + k == LAST_BEFORE);
+			}
+		}
+		cursor_release(&c);
+		share_release(&share);
+		btrkit_fs_close(fs);
+		syn_destroy(&s);
+	}
+}
+
+/* A listing of one file ends at the first failure: the extents after it are looked up if the listing gets that far. */
+static void one_file_looks_for_one_failure(void **state)
+{
+	const unsigned leaf = 6, first = first_of(leaf), behind = LAST_BEFORE + OTHER_LEAVES + 1;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct holed h = { .reads = 0 };
 	struct share_ctx share;
@@ -444,25 +516,24 @@ static void lost_extents_are_those_of_the_leaf(void **state)
 	bool shared;
 
 	(void)state;
-	fs = open_holed(&h, &s);
+	fs = open_holed(&h, &s, LOST_LEAF);
 	assert_int_equal(fs_find_root(fs, OID_FS_TREE, &root, NULL, &err), 0);
 	assert_int_equal(share_init(&share, fs, &root, 0, &err), 0);
 	cursor_init(&c, fs, &root);
-	for (unsigned leaf = 0; leaf < 2 * LEAVES; leaf++) {
-		const struct btrkit_key key = KEY(INODE, KEY_EXTENT_DATA, first_of(leaf % LEAVES) * (uint64_t)LENGTH);
+	for (unsigned i = first; i < first_of(leaf + 1); i++) {
+		const struct file_extent fe = { .disk_bytenr = DATA_BYTENR + 2ull * i * LENGTH, .num_bytes = LENGTH };
 
-		assert_int_equal(cursor_find(&c, &key, &err), 0);
-		assert_int_equal(share_enter_leaf(&share, &c, true, &shared, &err), 0);
-		assert_false(shared);
-		for (size_t i = 0; i < share.batch.num_items; i++) {
-			const struct share_extent *e = &share.batch.extents[i];
-			const unsigned extent = first_of(leaf % LEAVES) + (unsigned)i;
-
-			assert_int_equal(e->bytenr, DATA_BYTENR + 2ull * extent * LENGTH);
-			assert_int_equal(e->lost, extent > LAST_BEFORE && extent <= LAST_BEFORE + OTHER_LEAVES);
-			assert_int_equal(e->shared, extent == LAST_BEFORE);
+		assert_int_equal(cursor_find(&c, &KEY(INODE, KEY_EXTENT_DATA, i * (uint64_t)LENGTH), &err), 0);
+		if (i == first) {
+			assert_int_equal(share_enter_leaf(&share, &c, true, &shared, &err), 0);
+			assert_true(share.batch.extents[behind - first].lost);
 		}
+		shared = true;
+		assert_int_equal(share_extent_shared(&share, &c, &fe, false, &shared, &err), i < behind ? -EIO : 0);
+		assert_int_equal(shared, i < behind);
 	}
+	/* For the first extent, and for the one behind. */
+	assert_int_equal(h.reads, 4);
 	cursor_release(&c);
 	share_release(&share);
 	btrkit_fs_close(fs);
@@ -518,8 +589,9 @@ int main(void)
 		cmocka_unit_test(batches_end_at_a_shared_leaf),
 		cmocka_unit_test(shared_root_settles_everything),
 		cmocka_unit_test(path_is_looked_at_once),
-		cmocka_unit_test(lost_leaf_is_tried_only_few_times),
-		cmocka_unit_test(lost_extents_are_those_of_the_leaf),
+		cmocka_unit_test(lost_blocks_are_tried_only_few_times),
+		cmocka_unit_test(only_extents_of_lost_blocks_are_lost),
+		cmocka_unit_test(one_file_looks_for_one_failure),
 		cmocka_unit_test(blocks_are_read_once),
 		cmocka_unit_test(pieces_are_looked_at_together),
 	};
