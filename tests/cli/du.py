@@ -316,6 +316,20 @@ def sets_are_forgotten(path):
     check(not enough[0] and enough[-1], enough)
 
 
+def threads(path):
+    """As many threads are started as are asked for. They exist only for some milliseconds, so try often."""
+    many = os.cpu_count() + 6
+    for number, tries in (many, 1000), (1, 20):
+        most = 0
+        while tries and (number == 1 or most < many):
+            with subprocess.Popen([BTRKIT, 'du', '--noscan', f'--threads={number}', path],
+                                  stdout=subprocess.DEVNULL) as process:
+                while process.poll() is None:
+                    most = max(most, len(os.listdir(f'/proc/{process.pid}/task')))
+            tries -= 1
+        check(most == 1 if number == 1 else most in (many, many + 1), f'{most} threads, not {number}')
+
+
 def misuse(path):
     for args, says in (
             ([], 'too few arguments'), ([path, path], 'too many arguments'),
@@ -369,6 +383,7 @@ def main():
         damaged(folder)
         little_memory(images['good-generations'])
         sets_are_forgotten(images['good-keyed-references'])
+        threads(images['good-generations'])
         misuse(images['good-default'])
         several(folder)
     check(extents > 200, extents)

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Check that each option of each command has a test that fails if the option is ignored: accepted and validated as
 usual, but without effect. A preloaded library records which options the tests use, and hides one option from the
-program. For each option, the tests that use it run without it, fastest first, until one fails; slow suites are tried
-only for options that are left.
+program. For each option, the tests that use it run without it until one fails, first those whose names have a word of
+the command's, and the fastest of these; slow suites are tried only for options that are left.
 
     ignored.py BUILD LIBRARY [COMMAND[:OPTION]]...    all options, or the given ones"""
 import collections
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,7 +32,9 @@ class Tests:
     """The tests, with their run times and the options that they use."""
 
     def __init__(self, build, library, folder):
-        self.build, self.library, self.folder = build, library, folder
+        self.build, self.folder, self.numbers = build, folder, itertools.count()
+        # The original may be where unprivileged users, as whom some tests run the program, cannot read it.
+        self.library = shutil.copy(library, folder)
         self.took, self.users = {}, collections.defaultdict(set)
         told = subprocess.run(['meson', 'introspect', build, '--tests'], stdout=subprocess.PIPE, check=True).stdout
         # Require BTRKIT: some unit tests have the same names.
@@ -39,14 +43,15 @@ class Tests:
 
     def run(self, test, ignored=':'):
         """@return exit status, run time, options used"""
-        scratch = tempfile.mkdtemp(dir=self.folder)
-        noted = pathlib.Path(scratch, 'noted')
-        noted.mkdir()
+        # A short name: messages end in the middle of a long path, and sockets cannot have one.
+        scratch = pathlib.Path(self.folder, str(next(self.numbers)))
+        noted = scratch / 'noted'
+        noted.mkdir(parents=True)
         # Some tests run the program as an unprivileged user.
-        for path in noted, noted.parent:
+        for path in noted, scratch:
             path.chmod(0o1777)
         env = {**os.environ, **test['env'], 'LD_PRELOAD': self.library, 'NOTED': noted, 'IGNORED': ignored,
-               'TMPDIR': scratch}
+               'TMPDIR': str(scratch)}
         begun = time.monotonic()
         with subprocess.Popen(test['cmd'], cwd=test['workdir'] or self.build, env=env, stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -76,7 +81,12 @@ class Tests:
 
     def seen_by(self, option, asked):
         """Return the first test not in @asked that fails if the option is ignored, or None."""
-        return next((name for name in sorted(self.users[option] - asked, key=self.took.get)
+        words = option.split(':')[0].split('-')
+
+        def order(name):
+            return not any(word in name for word in words), self.took[name]
+
+        return next((name for name in sorted(self.users[option] - asked, key=order)
                      if self.run(self.known[name], option)[0]), None)
 
 
@@ -104,7 +114,7 @@ def main():
     if os.environ.get('SANITIZED'):
         print('skipped: a sanitizer wants to be the first library')
         sys.exit(77)
-    with tempfile.TemporaryDirectory(prefix='btrkit-ignored-') as folder, \
+    with tempfile.TemporaryDirectory(prefix='ignored-') as folder, \
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         os.chmod(folder, 0o755)
         left = ask(Tests(build, library, folder), options, pool)
