@@ -232,23 +232,28 @@ static unsigned leaves_entered(order_fn order, unsigned leaf, unsigned end, unsi
 	return entered;
 }
 
+/* The same if the extents of @each leaves of the file at a time are looked up. */
+static unsigned leaves_entered_by(order_fn order, unsigned each)
+{
+	unsigned entered = 0, here = UINT32_MAX;
+
+	for (unsigned i = 0; i < LEAVES; i += each)
+		entered += leaves_entered(order, i, i + each, &here);
+	return entered;
+}
+
 /* The extents of many leaves of the file are looked up together. */
 static void scattered_extents_are_looked_at_in_batches(void **state)
 {
 	const struct listing what = { scattered, 1, 0, 0, 0 };
 	struct btrkit_fiemap_stats stats;
-	unsigned here = UINT32_MAX, entered = 0;
 
 	(void)state;
 	assert_int_equal(list(&what, &stats), 0);
 	assert_int_equal(stats.checked, EXTENTS);
-	for (unsigned i = 0; i < LEAVES; i += SHARE_LEAVES)
-		entered += leaves_entered(scattered, i, i + SHARE_LEAVES, &here);
-	assert_int_equal(stats.extent_leaves, entered);
+	assert_int_equal(stats.extent_leaves, leaves_entered_by(scattered, SHARE_LEAVES));
 	/* One leaf of the file after the other, most leaves of the extent tree would be entered again and again. */
-	for (unsigned i = entered = 0; i < LEAVES; i++)
-		entered += leaves_entered(scattered, i, i + 1, &here);
-	assert_true(stats.extent_leaves < entered / 10);
+	assert_true(stats.extent_leaves < leaves_entered_by(scattered, 1) / 10);
 }
 
 /* Some extents before the previous ones, as there may be in any file, are no reason to look ahead. */
@@ -256,13 +261,11 @@ static void extents_in_runs_are_looked_at_one_leaf_after_the_other(void **state)
 {
 	const struct listing what = { in_runs, 1, 0, 0, 0 };
 	struct btrkit_fiemap_stats stats;
-	unsigned here = UINT32_MAX, entered = 0;
+	const unsigned entered = leaves_entered_by(in_runs, 1);
 
 	(void)state;
 	assert_int_equal(list(&what, &stats), 0);
 	assert_int_equal(stats.checked, EXTENTS);
-	for (unsigned i = 0; i < LEAVES; i++)
-		entered += leaves_entered(in_runs, i, i + 1, &here);
 	/* Some more, because the search for the first extent of a leaf leads to the leaf before. */
 	assert_in_range(stats.extent_leaves, entered, entered + EXTENTS / 10);
 }
@@ -369,22 +372,9 @@ static int count_problem(void *ctx, const struct btrkit_fiemap_file *file, const
 	return 0;
 }
 
-static struct btrkit_fs *open_device(struct holed *h, struct synthetic *s)
-{
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_io *io = &h->io;
-	struct btrkit_fs *fs;
-
-	h->io.ops = &holed_ops;
-	h->io.size = s->io->size;
-	h->below = s->io;
-	if (btrkit_fs_open(&io, 1, NULL, &fs, &err))
-		fail_msg("%s", err.message);
-	return fs;
-}
-
 /* What is lost of the extent tree. */
 enum lost {
+	LOST_NOTHING,
 	LOST_LEAF, /* see below */
 	LOST_END,  /* a leaf behind all others, whose first key is almost the greatest */
 	LOST_ROOT,
@@ -403,10 +393,13 @@ static size_t add_item(size_t n, size_t at, struct syn_item item)
 }
 
 /* Make and open the filesystem. */
-static struct btrkit_fs *open_holed(struct holed *h, struct synthetic *s, enum lost lost)
+static struct btrkit_fs *open_holed(struct holed *h, struct synthetic *s, order_fn order, enum lost lost)
 {
-	const struct listing what = { as_written, 1, 0, 0, 0 };
+	const struct listing what = { order, 1, 0, 0, 0 };
 	static const struct disk_extent_data_ref other;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io = &h->io;
+	struct btrkit_fs *fs;
 	size_t n;
 
 	make_file(what.order, what.each);
@@ -424,9 +417,14 @@ static struct btrkit_fs *open_holed(struct holed *h, struct synthetic *s, enum l
 		n = add_item(n, n, (struct syn_item){ KEY(UINT64_MAX, KEY_METADATA_ITEM + 1, 0), &other, 1 });
 	}
 	syn_finish(s, 0, tree_items, n);
-	if (lost == LOST_ROOT)
-		h->lost = s->extent_root;
-	return open_device(h, s);
+	if (lost == LOST_ROOT || lost == LOST_NOTHING)
+		h->lost = lost == LOST_ROOT ? s->extent_root : 0;
+	h->io.ops = &holed_ops;
+	h->io.size = s->io->size;
+	h->below = s->io;
+	if (btrkit_fs_open(&io, 1, NULL, &fs, &err))
+		fail_msg("%s", err.message);
+	return fs;
 }
 
 /* What cannot be read is not tried again for each extent, which may take seconds. */
@@ -443,7 +441,7 @@ static void lost_blocks_are_tried_only_few_times(void **state)
 		struct btrkit_fs *fs;
 		struct synthetic s;
 
-		fs = open_holed(&h, &s, lost);
+		fs = open_holed(&h, &s, as_written, lost);
 		assert_int_equal(btrkit_fiemap_all(fs, &sink, &stats, &err), 0);
 		btrkit_fs_close(fs);
 		/* Two copies, and again for the first extent behind it, which is searched for in it. */
@@ -451,6 +449,54 @@ static void lost_blocks_are_tried_only_few_times(void **state)
 		assert_true(stats.checked >= FIRST_LEAF);
 		syn_destroy(&s);
 	}
+}
+
+/* A subvolume whose extents are asked for one by one. */
+struct asked {
+	struct holed h;
+	struct synthetic s;
+	struct btrkit_fs *fs;
+	struct share_ctx share;
+	struct cursor c;
+};
+
+static void ask(struct asked *a, order_fn order, enum lost lost)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct tree_root root;
+
+	a->h = (struct holed){ .reads = 0 };
+	a->fs = open_holed(&a->h, &a->s, order, lost);
+	assert_int_equal(fs_find_root(a->fs, OID_FS_TREE, &root, NULL, &err), 0);
+	assert_int_equal(share_init(&a->share, a->fs, &root, 0, &err), 0);
+	cursor_init(&a->c, a->fs, &root);
+}
+
+/* Go to an item of the file. */
+static void ask_at(struct asked *a, unsigned extent)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	assert_int_equal(cursor_find(&a->c, &KEY(INODE, KEY_EXTENT_DATA, extent * (uint64_t)LENGTH), &err), 0);
+}
+
+/* Enter the leaf that begins with the extent. */
+static void ask_leaf(struct asked *a, unsigned extent, bool one_inode)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	bool shared = true;
+
+	ask_at(a, extent);
+	assert_int_equal(share_enter_leaf(&a->share, &a->c, one_inode, &shared, &err), 0);
+	assert_false(shared);
+}
+
+static void asked_all(struct asked *a)
+{
+	cursor_release(&a->c);
+	share_release(&a->share);
+	btrkit_fs_close(a->fs);
+	syn_destroy(&a->s);
 }
 
 /* Whether the item of an extent is lost, or is searched for where it is lost. */
@@ -467,38 +513,22 @@ static void only_extents_of_lost_blocks_are_lost(void **state)
 {
 	(void)state;
 	for (enum lost lost = LOST_LEAF; lost <= LOST_ROOT; lost++) {
-		struct btrkit_error err = BTRKIT_ERROR_INIT;
-		struct holed h = { .reads = 0 };
-		struct share_ctx share;
-		struct tree_root root;
-		struct btrkit_fs *fs;
-		struct synthetic s;
-		struct cursor c;
-		bool shared;
+		struct asked a;
 
-		fs = open_holed(&h, &s, lost);
-		assert_int_equal(fs_find_root(fs, OID_FS_TREE, &root, NULL, &err), 0);
-		assert_int_equal(share_init(&share, fs, &root, 0, &err), 0);
-		cursor_init(&c, fs, &root);
+		ask(&a, as_written, lost);
 		for (unsigned i = 0; i < 2 * LEAVES; i++) {
 			const unsigned first = first_of(i % LEAVES);
 
-			assert_int_equal(cursor_find(&c, &KEY(INODE, KEY_EXTENT_DATA, first * (uint64_t)LENGTH), &err),
-					 0);
-			assert_int_equal(share_enter_leaf(&share, &c, false, &shared, &err), 0);
-			assert_false(shared);
-			for (unsigned k = 0; k < share.batch.num_items; k++) {
-				const struct share_extent *e = &share.batch.extents[k];
+			ask_leaf(&a, first, false);
+			for (unsigned k = 0; k < a.share.batch.num_items; k++) {
+				const struct share_extent *e = &a.share.batch.extents[k];
 
 				assert_int_equal(e->bytenr, DATA_BYTENR + 2ull * (first + k) * LENGTH);
 				assert_int_equal(e->lost, is_lost(lost, first + k));
 				assert_int_equal(e->shared, lost == LOST_LEAF && first + k == LAST_BEFORE);
 			}
 		}
-		cursor_release(&c);
-		share_release(&share);
-		btrkit_fs_close(fs);
-		syn_destroy(&s);
+		asked_all(&a);
 	}
 }
 
@@ -507,77 +537,45 @@ static void one_file_looks_for_one_failure(void **state)
 {
 	const unsigned leaf = 6, first = first_of(leaf), behind = LAST_BEFORE + OTHER_LEAVES + 1;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct holed h = { .reads = 0 };
-	struct share_ctx share;
-	struct tree_root root;
-	struct btrkit_fs *fs;
-	struct synthetic s;
-	struct cursor c;
+	struct asked a;
 	bool shared;
 
 	(void)state;
-	fs = open_holed(&h, &s, LOST_LEAF);
-	assert_int_equal(fs_find_root(fs, OID_FS_TREE, &root, NULL, &err), 0);
-	assert_int_equal(share_init(&share, fs, &root, 0, &err), 0);
-	cursor_init(&c, fs, &root);
+	ask(&a, as_written, LOST_LEAF);
 	for (unsigned i = first; i < first_of(leaf + 1); i++) {
 		const struct file_extent fe = { .disk_bytenr = DATA_BYTENR + 2ull * i * LENGTH, .num_bytes = LENGTH };
 
-		assert_int_equal(cursor_find(&c, &KEY(INODE, KEY_EXTENT_DATA, i * (uint64_t)LENGTH), &err), 0);
+		ask_at(&a, i);
 		if (i == first) {
-			assert_int_equal(share_enter_leaf(&share, &c, true, &shared, &err), 0);
-			assert_true(share.batch.extents[behind - first].lost);
+			ask_leaf(&a, i, true);
+			assert_true(a.share.batch.extents[behind - first].lost);
 		}
 		shared = true;
-		assert_int_equal(share_extent_shared(&share, &c, &fe, false, &shared, &err), i < behind ? -EIO : 0);
+		assert_int_equal(share_extent_shared(&a.share, &a.c, &fe, false, &shared, &err), i < behind ? -EIO : 0);
 		assert_int_equal(shared, i < behind);
 	}
 	/* For the first extent, and for the one behind. */
-	assert_int_equal(h.reads, 4);
-	cursor_release(&c);
-	share_release(&share);
-	btrkit_fs_close(fs);
-	syn_destroy(&s);
+	assert_int_equal(a.h.reads, 4);
+	asked_all(&a);
 }
 
 /* Leaves of the extent tree that the next batch needs again are not read again. */
 static void blocks_are_read_once(void **state)
 {
-	const struct listing what = { scattered, 1, 0, 0, 0 };
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct holed h = { .reads = 0 };
 	unsigned begun, batches = 0;
-	struct share_ctx share;
-	struct tree_root root;
-	struct btrkit_fs *fs;
-	struct synthetic s;
-	struct cursor c;
-	bool shared;
+	struct asked a;
 
 	(void)state;
-	make_file(what.order, what.each);
-	syn_begin(&s);
-	syn_put_fs_tree(&s, file_items, EXTENTS + 1);
-	syn_finish(&s, 0, tree_items, make_extent_tree(&s, &what, 0));
-	fs = open_device(&h, &s);
-	assert_int_equal(fs_find_root(fs, OID_FS_TREE, &root, NULL, &err), 0);
-	assert_int_equal(share_init(&share, fs, &root, 0, &err), 0);
-	cursor_init(&c, fs, &root);
-	begun = h.all_reads;
+	ask(&a, scattered, LOST_NOTHING);
+	begun = a.h.all_reads;
 	for (unsigned leaf = 0; leaf < LEAVES; leaf++) {
-		const struct btrkit_key key = KEY(INODE, KEY_EXTENT_DATA, first_of(leaf) * (uint64_t)LENGTH);
-
-		assert_int_equal(cursor_find(&c, &key, &err), 0);
-		assert_int_equal(share_enter_leaf(&share, &c, true, &shared, &err), 0);
-		batches += !share.batch.leaf;
+		ask_leaf(&a, first_of(leaf), true);
+		batches += !a.share.batch.leaf;
 	}
 	assert_int_equal(batches, (LEAVES + SHARE_LEAVES - 1) / SHARE_LEAVES);
 	/* Of both trees the leaves, and a fourth as many blocks above them. */
-	assert_in_range(h.all_reads - begun, LEAVES, (LEAVES + EXTENTS / OTHER_LEAVES) * 4 / 3);
-	cursor_release(&c);
-	share_release(&share);
-	btrkit_fs_close(fs);
-	syn_destroy(&s);
+	assert_in_range(a.h.all_reads - begun, LEAVES, (LEAVES + EXTENTS / OTHER_LEAVES) * 4 / 3);
+	asked_all(&a);
 }
 
 int main(void)
