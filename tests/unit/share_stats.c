@@ -99,12 +99,13 @@ static void make_file(order_fn order, unsigned each)
 	}
 }
 
-/* Make the item of a block to which @num_owners trees refer. */
+/* Make the item of a block to which @num_owners trees refer, one or two. */
 static struct syn_item make_block_item(struct block_item *b, uint64_t bytenr, unsigned level, unsigned num_owners)
 {
+	assert_in_range(num_owners, 1, 2);
 	b->head = (struct disk_extent_item){ le64_put(num_owners), le64_put(BEFORE),
 					     le64_put(EXTENT_FLAG_TREE_BLOCK) };
-	for (unsigned i = 0; i < num_owners; i++) {
+	for (unsigned i = 0; i < 2 && i < num_owners; i++) {
 		const le64 root = le64_put(i ? OTHER_ROOT : OID_FS_TREE);
 
 		b->refs[i][0] = KEY_TREE_BLOCK_REF;
