@@ -362,8 +362,10 @@ def without_proc(folder):
         return
     tree, image = f'{folder}/hidden', f'{folder}/hidden.img'
     make_tree(tree, files=5)
-    hide = ('mount --make-rprivate / && mount -t tmpfs none /proc && exec "$@"', 'sh')
-    shown = subprocess.run(['unshare', '-m', 'sh', '-c', *hide, BTRKIT, 'mkfs', '-q', '-r', tree, image],
+    # Nothing about / is changed: in a chroot it need not be a mount point.
+    hide = ('-m', '--propagation', 'unchanged', 'sh', '-c',
+            'mount --make-private /proc && mount -t tmpfs none /proc && exec "$@"', 'sh')
+    shown = subprocess.run(['unshare', *hide, BTRKIT, 'mkfs', '-q', '-r', tree, image],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=600)
     assert (shown.returncode, shown.stderr) == (0, b''), shown.stderr
     os.unlink(image)
@@ -374,7 +376,7 @@ def without_proc(folder):
         os.close(top)
         top = below
     os.close(top)
-    code, out, err = run('-m', 'sh', '-c', *hide, BTRKIT, 'mkfs', '-q', '-r', tree, image, binary='unshare')
+    code, out, err = run(*hide, BTRKIT, 'mkfs', '-q', '-r', tree, image, binary='unshare')
     told('cannot list attributes without /proc: No such file or directory', code, out, err)
     no_image(image, False)
 

@@ -298,10 +298,12 @@ def sector_sizes(scratch):
     path, sizes = make_file(scratch, 'sizes.img'), os.path.join(scratch, 'sizes')
     with open(sizes, 'w', encoding='ascii') as f:
         f.write('4096 8192 32768\n')
-    command = f'mount --bind {sizes} /sys/fs/btrfs/features/supported_sectorsizes && exec "$@"'
+    # Nothing about / is changed: in a chroot it need not be a mount point.
+    command = ('mount --make-private /sys && '
+               f'mount --bind {sizes} /sys/fs/btrfs/features/supported_sectorsizes && exec "$@"')
     for size in (4096, 8192, 16384, 32768, 65536):
-        status, _, err = run('-m', 'sh', '-c', command, 'sh', tool.BTRKIT, 'mkfs', '-q', '-f', '-s', size, path,
-                             binary='unshare')
+        status, _, err = run('-m', '--propagation', 'unchanged', 'sh', '-c', command, 'sh', tool.BTRKIT, 'mkfs', '-q',
+                             '-f', '-s', size, path, binary='unshare')
         known = size in (4096, 8192, 32768, os.sysconf('SC_PAGESIZE'))
         assert not status and ('page size' in err) != known, (size, err)
 
