@@ -194,7 +194,7 @@ static int prealloc_some(struct preallocating *p, bool first, struct btrkit_erro
 {
 	struct op *op = p->w.op;
 	const uint64_t old = le64_get(p->w.in.item.size);
-	uint64_t end;
+	uint64_t end = 0;
 	int ret = 0;
 
 	/*
