@@ -16,8 +16,8 @@
 #include "lib/fs/inode.h"
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"
-#include "lib/report/references.h"
-#include "lib/report/share.h"
+#include "lib/backref/references.h"
+#include "lib/backref/share.h"
 
 #define ROWS_MAX 1024
 #define STOPPED "stopped by the caller"

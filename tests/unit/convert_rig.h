@@ -6,7 +6,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "lib/convert/convert.h"
+#include "lib/space_cache/convert.h"
 #include "lib/format/feature_bits.h"
 #include "tests/unit/written.h"
 

@@ -9,7 +9,7 @@
 
 #include "lib/format/ids.h"
 #include "lib/format/super.h"
-#include "lib/report/dump_tree_pick.h"
+#include "lib/dump/dump_tree_pick.h"
 #include "tests/unit/synthetic.h"
 
 #define ITEMS 6000u

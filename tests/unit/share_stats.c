@@ -15,7 +15,7 @@
 #include "lib/format/items/extent.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
-#include "lib/report/share.h"
+#include "lib/backref/share.h"
 #include "tests/unit/synthetic.h"
 
 #define INODE 257u

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/dump/dump_tree_report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+#include "lib/format/item.h"
+
+#define FLAGS_KNOWN ((BTRKIT_DUMP_CSUM_ITEMS << 1) - 1)
+
+static int compare_u64(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Dump each block once, in the order of addresses. */
+static int dump_chosen_blocks(struct dump_report *r, struct btrkit_error *err)
+{
+	const struct btrkit_dump_options *o = r->o;
+	struct dump_what what = { .order = o->flags & BTRKIT_DUMP_FOLLOW ? report_order(r) : DUMP_ALONE };
+	uint64_t *blocks = calloc(o->num_blocks, sizeof(*blocks));
+	int ret = 0;
+
+	if (!blocks)
+		return err_nomem(err);
+	memcpy(blocks, o->blocks, o->num_blocks * sizeof(*blocks));
+	qsort(blocks, o->num_blocks, sizeof(*blocks), compare_u64);
+	for (size_t i = 0; i < o->num_blocks && !ret; i++) {
+		struct node_ref ref = { blocks[i], NODE_ANY, 0, LEVELS_MAX, NULL };
+
+		if (i && blocks[i] == blocks[i - 1])
+			continue;
+		if (blocks[i] % r->fs->super.sectorsize)
+			ret = err_set(err, BTRKIT_INVALID, "block %" PRIu64 " is not aligned to the sectorsize",
+				      blocks[i]);
+		else if (dump_select_tree(&r->select, 0, true, false, &what))
+			ret = dump_tree_walk(&r->run, &ref, &what, err);
+	}
+	free(blocks);
+	return ret;
+}
+
+/* Finish the dump: write everything, including the first line if nothing else was dumped. */
+static int end(struct dump_report *r, struct btrkit_error *err)
+{
+	struct dump *d;
+	int ret = dump_run_text(&r->run, &d, err);
+
+	if (!ret)
+		dump_begin(d);
+	if (!ret)
+		ret = dump_run_drain(&r->run, err);
+	if (ret || !r->run.damage)
+		return ret;
+	if (err)
+		*err = r->run.damage_error;
+	return r->run.damage;
+}
+
+/* Report that chunks could not be read. Blocks in them will not be found. */
+static int tell_partial(struct dump_report *r, struct btrkit_error *err)
+{
+	struct dump *d;
+	int ret = r->fs->damage ? dump_run_text(&r->run, &d, err) : 0;
+
+	if (!ret && r->fs->damage)
+		dump_damaged_chunks(d, r->fs->damage, &r->fs->damage_error);
+	return ret;
+}
+
+/* If the dump fails, what was dumped before the failure is still written. */
+static int run(struct dump_report *r, struct btrkit_error *err)
+{
+	int ret = tell_partial(r, err), drained;
+
+	if (!ret)
+		ret = r->o->num_blocks ? dump_chosen_blocks(r, err) : dump_report_trees(r, err);
+
+	if (!ret)
+		return end(r, err);
+	drained = dump_run_drain(&r->run, NULL);
+	(void)drained;
+	return ret;
+}
+
+int dump_like(struct btrkit_fs *fs, const struct btrkit_dump_options *o, struct dump *ret, struct btrkit_error *err)
+{
+	*ret = (struct dump){
+		.fs = fs,
+		.render = (o->flags & BTRKIT_DUMP_HIDE_NAMES ? RENDER_HIDE_NAMES : 0) |
+			  (o->flags & BTRKIT_DUMP_CSUM_ITEMS ? RENDER_CSUM_ITEMS : 0),
+		.csum_headers = o->flags & BTRKIT_DUMP_CSUM_HEADERS,
+	};
+	if (o->flags & ~FLAGS_KNOWN)
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~FLAGS_KNOWN);
+	if (o->format != BTRKIT_FORMAT_TEXT && o->format != BTRKIT_FORMAT_JSON)
+		return err_set(err, BTRKIT_INVALID, "unknown format");
+	if (o->fields && o->format != BTRKIT_FORMAT_JSON)
+		return err_set(err, BTRKIT_INVALID, "members can only be selected for JSON");
+	ret->e.form = o->format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT;
+	return o->fields ? dump_choose(o->fields, &ret->choice, err) : 0;
+}
+
+int btrkit_dump_tree(struct btrkit_fs *fs, const struct btrkit_dump_options *opts, btrkit_write_fn write, void *ctx,
+		     struct btrkit_error *err)
+{
+	static const struct btrkit_dump_options everything = BTRKIT_DUMP_OPTIONS_INIT;
+	const struct btrkit_dump_options *o = opts ? opts : &everything;
+	struct dump_report r = { .fs = fs, .o = o, .flags = o->flags, .named = o->num_trees };
+	struct dump like;
+	int ret = dump_like(fs, o, &like, err);
+
+	if (ret)
+		return ret;
+	ret = dump_select_begin(fs, o, &r.select, err);
+	if (!ret) {
+		ret = dump_run_begin(&r.run, &like, write, ctx, err);
+		if (!ret)
+			ret = run(&r, err);
+		dump_run_end(&r.run);
+	}
+	dump_select_end(&r.select);
+	dump_choice_free(&like.choice);
+	return ret;
+}
