@@ -101,7 +101,7 @@ static int do_line(struct request *req, struct edit *e, char *line, size_t len, 
 	ret = edit_split(line, len, words, err);
 	if (ret || !words->n)
 		return ret;
-	may_fail = words->word[0][0] == '-' && words->word[0][1];
+	may_fail = words->word[0][0] == '-' && words->word[0][1] && words->word[0][1] != '-';
 	words->word[0] += may_fail;
 	ret = edit_judge(words->word, words->n, &call, err);
 	if (ret)

@@ -39,6 +39,7 @@ struct edit_op {
 	int min, max;	/* number of words after the options; -1: no maximum */
 	/* @flags: a bit for each of @letters, in their order. @return 0; a negative errno */
 	int (*run)(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+	unsigned dashes; /* so many of the first words may begin with a single -, which makes no option of them */
 };
 
 /* Ends with a NULL name. */

@@ -180,8 +180,10 @@ static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, s
 }
 
 const struct edit_op edit_ops[] = {
-	{ "chattr", "+|-|=FLAGS PATH...", "change inode flags: some of ACDSacdim", NULL, 2, -1, edit_chattr },
-	{ "chmod", "MODE PATH...", "set permissions: octal, or as u+rwX,g-w", NULL, 2, -1, edit_chmod },
+	{ "chattr", "+|-|=FLAGS PATH...", "change inode flags: some of ACDSacdim", NULL, 2, -1,
+	  edit_chattr, .dashes = 1 },
+	{ "chmod", "MODE PATH...", "set permissions: octal, or as u+rwX,g-w", NULL, 2, -1, edit_chmod,
+	  .dashes = 1 },
 	{ "chown", "[UID][:GID] PATH...", "set owner and group, as numbers", "", 2, -1, edit_chown },
 	{ "clone", "FROM [AT LENGTH] TO [AT]", "share the data of a file, or of a range", "", 2, 5,
 	  edit_clone },
@@ -203,7 +205,7 @@ const struct edit_op edit_ops[] = {
 	{ "setfacl", "-m|-x|-b|-k [ENTRIES] PATH...", "-m: set ACL entries; -x: remove; -b: all; -k: default",
 	  "mxbk", 1, -1, edit_setfacl },
 	{ "setxattr", "[-c|-r] NAME VALUE PATH...", "set an attribute; -c: create; -r: replace", "cr", 3, -1,
-	  edit_setxattr },
+	  edit_setxattr, .dashes = 2 },
 	{ "subvolume create", "[-p] PATH...", "make subvolumes; -p: missing parents too", "p", 1, -1,
 	  edit_subvolume_create },
 	{ "subvolume delete", "[-R] ID|PATH...", "delete; -R: with the subvolumes in it", "R", 1, -1,
@@ -219,67 +221,3 @@ const struct edit_op edit_ops[] = {
 	{ "write", "PATH OFFSET FILE", "write a local file into a file, at OFFSET", "", 3, 3, edit_write },
 	{ 0 },
 };
-
-/* Takes words that start with - as options, up to -- or the first other word. */
-static int take_options(struct edit_call *c, struct btrkit_error *err)
-{
-	if (!c->op->letters && c->n && !strcmp(c->words[0], "--")) {
-		c->words++;
-		c->n--;
-	}
-	while (c->op->letters && c->n && c->words[0][0] == '-' && c->words[0][1]) {
-		const char *word = *c->words++;
-
-		c->n--;
-		if (!strcmp(word, "--"))
-			return 0;
-		while (*++word) {
-			const char *at = strchr(c->op->letters, *word);
-
-			if (!at)
-				return edit_fail(err, EINVAL, "unknown option of the operation");
-			c->flags |= 1u << (at - c->op->letters);
-		}
-	}
-	return 0;
-}
-
-/* @return the number of words that name the operation; 0: another one */
-static size_t matches(const struct edit_op *op, char **words, size_t n)
-{
-	const size_t len = strlen(words[0]);
-
-	if (!strcmp(op->name, words[0]))
-		return 1;
-	return n > 1 && !strncmp(op->name, words[0], len) && op->name[len] == ' ' &&
-	       !strcmp(op->name + len + 1, words[1]) ? 2 : 0;
-}
-
-int edit_judge(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err)
-{
-	struct edit_call c = { .op = edit_ops };
-	size_t named = 0;
-	int r;
-
-	while (c.op->name && !(named = matches(c.op, words, n)))
-		c.op++;
-	if (!c.op->name) {
-		const bool group = !strcmp(words[0], "subvolume") || !strcmp(words[0], "property");
-
-		edit_fail(err, EINVAL, "");
-		snprintf(err->message, sizeof(err->message), "unknown operation '%.100s%.1s%.80s'", words[0],
-			 group && n > 1 ? " " : "", group && n > 1 ? words[1] : "");
-		return -EINVAL;
-	}
-	c.words = words + named;
-	c.n = n - named;
-	r = take_options(&c, err);
-	if (!r && ((int)c.n < c.op->min || (c.op->max >= 0 && c.n > (size_t)c.op->max))) {
-		r = edit_fail(err, EINVAL, "");
-		snprintf(err->message, sizeof(err->message), "%s takes %s", c.op->name,
-			 *c.op->args ? c.op->args : "nothing else");
-	}
-	if (!r)
-		*ret = c;
-	return r;
-}

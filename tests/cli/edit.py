@@ -261,6 +261,38 @@ def attributes(path):
     check('user.d' in run('dump-tree', '-t', '5', path)[1].decode())
 
 
+def misplaced_options(path):
+    """What looks like an option is never an operand, in any operation, unless -- comes before it."""
+    words = {'chattr': '+d d', 'chmod': '700 d', 'chown': '0 d', 'clone': 'd e', 'ln': '-s d e', 'mkdir': 'z',
+             'mknod': 'z p', 'mv': 'd e', 'prealloc': 'd 0 1', 'property set': 'd ro true', 'punch': 'd 0 1',
+             'put': '/dev/null z', 'rm': '-r d', 'rmdir': 'd', 'rmxattr': 'user.a d', 'setfacl': '-b d',
+             'setxattr': 'user.a 1 d', 'subvolume create': 'z', 'subvolume delete': 'z', 'subvolume set-default': '5',
+             'subvolume snapshot': '/ z', 'subvolume sync': '', 'touch': 'now d', 'truncate': 'd 0',
+             'write': 'd 0 /dev/null'}
+    code, out, _ = run('edit', '--help')
+    listed = [line.split('  ')[1] for line in out.decode().split('one operation on each line:')[1].splitlines()
+              if line.startswith('  ') and line[2] != ' ']
+    check(len(listed) == len(words) and all(any(row.startswith(name) for row in listed) for name in words), listed)
+    works(path, ['mkdir', 'd'])
+    before = digest(path)
+    for name, operands in words.items():
+        for option in ('--undo', '-q', '--subvol=d'):
+            says = f"{name}: option '{option}' belongs before " + ('DEV' if option[1] == '-' else 'the operands')
+            if operands:
+                usage(path, *name.split(), *operands.split(), option, 'u', says=says)
+                refused(path, f'{name} {operands} {option}\n'.encode(), says=says, line=1)
+    check(digest(path) == before)
+    usage(path, 'rm', '-r', '-f', 'd', '--undo', 'keep', says="'--undo' belongs before DEV")
+    usage(path, '--undo', 'keep', 'rm', 'd', says="option '--undo' belongs before DEV")
+    usage(path, 'rm', '--undo', 'keep', 'd', says="unknown option '--undo'")
+    refused(path, b'mkdir a\n--undo rm\n', says='belongs before DEV', line=2)
+    # Where a word may begin with -, and after --, nothing has changed.
+    works(path, ['--', 'mkdir', 'e'])
+    works(path, b'-- mkdir -- -q --undo\n-rmdir -- --undo\nrmdir ./-q\nchmod -x d\nchattr -d d\nchmod -- -x,+x d\n'
+                b'setxattr user.a -v d\nsetxattr user.a -5 d\nsetxattr -- user.a --undo d\nrmdir d e\n')
+    check(entries(path) == [])
+
+
 def usage_errors(path):
     usage(says='too few arguments')
     usage('--undo', says='needs an argument')
@@ -297,6 +329,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         path = editing.make_image(scratch)
         usage_errors(path)
+        misplaced_options(path)
         every_byte(path, scratch, rng)
         what_fails(path, scratch)
         told_and_passed_over(path)
