@@ -27,7 +27,7 @@ int data_alloc(struct op *op, uint64_t min, uint64_t max, struct range *ret, str
 	int r;
 
 	/* Loading free space from trees and allocating a chunk, which changes trees, require the lock. */
-	delayed_lock_trees(op->d);
+	sync_lock_trees(&op->txn->sync);
 	r = alloc(op, wanted > min ? wanted : min, max, ret, err);
 	if (r == -ENOSPC) {
 		r = txn_add_data_chunk(op->txn, err);
@@ -35,7 +35,7 @@ int data_alloc(struct op *op, uint64_t min, uint64_t max, struct range *ret, str
 		if (!r || (r == -ENOSPC && !op->txn->failed))
 			r = alloc(op, min, max, ret, err);
 	}
-	delayed_unlock_trees(op->d);
+	sync_unlock_trees(&op->txn->sync);
 	return r;
 }
 
@@ -45,9 +45,9 @@ int data_add_sums(struct op *op, uint64_t logical, const uint8_t *sums, size_t n
 
 	if (!n)
 		return 0;
-	pthread_mutex_lock(&op->d->lock);
+	sync_lock_space(&op->txn->sync);
 	ret = csums_add(op->txn, logical, sums, n * op->txn->fs->judge.csum->size, err);
-	pthread_mutex_unlock(&op->d->lock);
+	sync_unlock_space(&op->txn->sync);
 	return ret;
 }
 
@@ -57,16 +57,16 @@ int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len,
 	int ret;
 
 	/* Holding this lock keeps the mapping of the address from changing. */
-	pthread_rwlock_rdlock(&op->d->trees);
+	sync_rdlock_trees(&op->txn->sync);
 	kept = row_wanted(op->txn->fs->volume, logical);
 	if (kept)
-		pthread_mutex_lock(&op->d->lock);
+		sync_lock_space(&op->txn->sync);
 	ret = txn_write_data(op->txn, logical, data, len, err);
 	if (ret == -ENOSPC)
 		atomic_store(&op->d->full, true);
 	if (kept)
-		pthread_mutex_unlock(&op->d->lock);
-	pthread_rwlock_unlock(&op->d->trees);
+		sync_unlock_space(&op->txn->sync);
+	sync_rdunlock_trees(&op->txn->sync);
 	return ret;
 }
 
@@ -102,7 +102,7 @@ int data_is_own(struct op *op, uint64_t inode, const struct extent_at *x, struct
 
 	if (ret)
 		return ret;
-	delayed_lock_trees(op->d);
+	sync_lock_trees(&op->txn->sync);
 	ret = fs_find_root(op->txn->fs, op->t->id, &root, &item, err);
 	if (!ret)
 		ret = refs_is_only(op->txn->refs, &extent, &ref, item.last_snapshot, &fresh, err);
@@ -110,7 +110,7 @@ int data_is_own(struct op *op, uint64_t inode, const struct extent_at *x, struct
 		ret = 1;
 	if (!ret)
 		ret = csums_exist(op->txn, &kept, err);
-	delayed_unlock_trees(op->d);
+	sync_unlock_trees(&op->txn->sync);
 	return ret;
 }
 
@@ -134,23 +134,23 @@ int data_read_extent(struct op *op, const struct extent_at *x, uint64_t offset, 
 	int ret = 0;
 
 	/* Usually a shared lock is enough. Only pending checksums and data have to be put into the trees first. */
-	pthread_rwlock_rdlock(&op->d->trees);
-	pthread_mutex_lock(&op->d->lock);
+	sync_rdlock_trees(&op->txn->sync);
+	sync_lock_space(&op->txn->sync);
 	waits = x->fe.type != FILE_EXTENT_INLINE && (op->txn->csums.n || op->txn->data);
-	pthread_mutex_unlock(&op->d->lock);
+	sync_unlock_space(&op->txn->sync);
 	if (!waits)
 		ret = read_bytes(op, x, offset, verify, to, n, err);
-	pthread_rwlock_unlock(&op->d->trees);
+	sync_rdunlock_trees(&op->txn->sync);
 	if (!waits)
 		return ret;
-	delayed_lock_trees(op->d);
+	sync_lock_trees(&op->txn->sync);
 	ret = csums_run(op->txn, err);
 	/* They belong to other operations, which have succeeded. */
 	if (ret)
 		delayed_fail(op->d, ret, err);
 	else
 		ret = read_bytes(op, x, offset, verify, to, n, err);
-	delayed_unlock_trees(op->d);
+	sync_unlock_trees(&op->txn->sync);
 	return ret;
 }
 

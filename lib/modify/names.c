@@ -79,10 +79,10 @@ int name_is_subvolume(struct op *op, const struct op_inode *dir, const struct na
 {
 	int ret;
 
-	pthread_rwlock_rdlock(&op->d->trees);
+	sync_rdlock_trees(&op->txn->sync);
 	ret = subvolume_lies_at(op->txn->fs, entry->location.objectid, op->t->id, dir->inode, name->bytes, name->len,
 				err);
-	pthread_rwlock_unlock(&op->d->trees);
+	sync_rdunlock_trees(&op->txn->sync);
 	return ret;
 }
 

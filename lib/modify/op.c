@@ -57,7 +57,7 @@ int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct 
 		return noticed(op->d, ret, err);
 	ret = judge_tree(op, err);
 	if (ret)
-		gate_leave(&op->d->gate);
+		sync_leave(&op->txn->sync);
 	return ret;
 }
 
@@ -67,13 +67,13 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 
 	if (ret)
 		return noticed(op->d, ret, err);
-	gate_enter(&op->d->gate);
+	sync_enter(&op->txn->sync);
 	/* If a commit failed in between, there are no trees any more. */
 	ret = delayed_judge(op->d, err);
 	if (!ret)
 		ret = judge_tree(op, err);
 	if (ret)
-		gate_leave(&op->d->gate);
+		sync_leave(&op->txn->sync);
 	return ret;
 }
 
@@ -91,7 +91,7 @@ static int begin_alone(struct op *op, const struct ticket_need *need, const stru
 	op->alone = true;
 	noticed(op->d, ret, err);
 	if (ret)
-		delayed_open(op->d);
+		sync_end_exclusive(&op->txn->sync);
 	return ret;
 }
 
@@ -126,7 +126,7 @@ int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
 		ret = delayed_run_alone(op->d, err);
 	noticed(op->d, ret, err);
 	ticket_alone_end(op->txn);
-	delayed_open(op->d);
+	sync_end_exclusive(&op->txn->sync);
 	delayed_reader_release(&op->reader);
 	return ret;
 }
@@ -145,7 +145,7 @@ int op_end(struct op *op, int ret, const struct btrkit_error *err)
 {
 	noticed(op->d, ret, err);
 	delayed_unlock(&op->locks);
-	gate_leave(&op->d->gate);
+	sync_leave(&op->txn->sync);
 	delayed_reader_release(&op->reader);
 	delayed_run_much(op->d);
 	return ret;
@@ -155,9 +155,9 @@ void op_need_feature(struct op *op, uint64_t incompat)
 {
 	struct disk_super *super = &op->txn->super;
 
-	pthread_mutex_lock(&op->d->lock);
+	sync_lock_space(&op->txn->sync);
 	super->incompat_flags = le64_put(le64_get(super->incompat_flags) | incompat);
-	pthread_mutex_unlock(&op->d->lock);
+	sync_unlock_space(&op->txn->sync);
 }
 
 bool op_less_may_do(const struct btrkit_txn *txn, int ret)

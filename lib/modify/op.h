@@ -31,7 +31,7 @@ int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct 
 int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Begins an exclusive operation on a subvolume whose entries change. All delayed items have been run, and trees may be
- * edited directly while delayed_lock_trees() is held. @alone: what that may need. The transaction may have been
+ * edited directly while sync_lock_trees() is held. @alone: what that may need. The transaction may have been
  * committed meanwhile.
  */
 int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,

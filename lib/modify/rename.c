@@ -183,11 +183,11 @@ static int rename_inodes(struct btrkit_txn *txn, const struct btrkit_place *from
 	r.from.dir = &r.dir[0];
 	r.to.dir = from->dir == to->dir ? &r.dir[0] : &r.dir[1];
 	if (from->dir != to->dir)
-		pthread_mutex_lock(&txn->delayed->renames);
+		sync_lock_renames(&txn->sync);
 	ret = rename_locked(&r, &orphan, err);
 	/* Release it first: threads waiting for it are inside the gate, which may have to be closed by op_end(). */
 	if (from->dir != to->dir)
-		pthread_mutex_unlock(&txn->delayed->renames);
+		sync_unlock_renames(&txn->sync);
 	ret = op_end(r.op, ret, err);
 	return ret || !orphan ? ret : remove_orphan(txn, to->root, r.to.in.inode, err);
 }

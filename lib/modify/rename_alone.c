@@ -31,9 +31,9 @@ static int enter_subvolume(struct rename_side *s, struct btrkit_error *err)
 	if (ret)
 		return ret;
 	s->read_only = own.t->read_only;
-	pthread_rwlock_rdlock(&own.d->trees);
+	sync_rdlock_trees(&own.txn->sync);
 	ret = subvolume_get(own.txn->fs, id, &subvolume, err);
-	pthread_rwlock_unlock(&own.d->trees);
+	sync_rdunlock_trees(&own.txn->sync);
 	/* The offset in the entry of a snapshot may be wrong. */
 	if (!ret)
 		s->entry.location.offset = subvolume.root.key_offset;
@@ -112,9 +112,9 @@ static int parent(const struct op *op, struct spot *at, struct btrkit_error *err
 	}
 	if (at->root == OID_FS_TREE)
 		return 1;
-	pthread_rwlock_rdlock(&op->d->trees);
+	sync_rdlock_trees(&op->txn->sync);
 	ret = roots_find(op->txn, at->root, &place, name, &what);
-	pthread_rwlock_unlock(&op->d->trees);
+	sync_rdunlock_trees(&op->txn->sync);
 	if (!ret)
 		*at = (struct spot){ place.parent, place.dir };
 	return ret == -ENOENT ? 1 : err_pass(err, &what, ret);

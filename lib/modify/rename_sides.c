@@ -119,7 +119,7 @@ static int take_subvolume(struct rename_side *s, uint64_t *index, struct btrkit_
 	struct roots_place place;
 	int ret;
 
-	delayed_lock_trees(s->op->d);
+	sync_lock_trees(&s->op->txn->sync);
 	ret = roots_find(txn, id, &place, name, err);
 	/* The directory has an entry for it, so the root tree must have a ROOT_BACKREF. */
 	if (ret == -ENOENT)
@@ -128,7 +128,7 @@ static int take_subvolume(struct rename_side *s, uint64_t *index, struct btrkit_
 		ret = err_corrupt(err, NULL, "subvolume %" PRIu64 " is in two directories", id);
 	if (!ret)
 		ret = roots_unlink(txn, id, place.parent, err);
-	delayed_unlock_trees(s->op->d);
+	sync_unlock_trees(&s->op->txn->sync);
 	if (!ret)
 		*index = place.index;
 	return ret;
@@ -164,9 +164,9 @@ static int give_name(struct rename_side *from, struct rename_side *to, struct bt
 	if (!ret && from->what == RENAME_INODE) {
 		ret = name_ref_add(to->op, from->in.inode, place.dir, &to->name, place.index, false, err);
 	} else if (!ret) {
-		delayed_lock_trees(to->op->d);
+		sync_lock_trees(&to->op->txn->sync);
 		ret = roots_link(to->op->txn, from->entry.location.objectid, &place, err);
-		delayed_unlock_trees(to->op->d);
+		sync_unlock_trees(&to->op->txn->sync);
 	}
 	if (!ret)
 		ret = name_add(to->op, to->dir, &to->name, &from->entry, place.index, err);

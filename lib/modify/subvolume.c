@@ -189,9 +189,9 @@ static int make_subvolume(struct adding *a, const struct btrkit_new_subvolume *w
 	if (ret)
 		return ret;
 	make_inode(a, what);
-	delayed_lock_trees(a->op.d);
+	sync_lock_trees(&a->op.txn->sync);
 	ret = ended_in_trees(a, make_tree(a, what, err), err);
-	delayed_unlock_trees(a->op.d);
+	sync_unlock_trees(&a->op.txn->sync);
 	if (!ret)
 		ret = ended_in_trees(a, put_inherited(a, err), err);
 	return ret ? ret : ended_in_trees(a, add_entry(a, err), err);
@@ -318,10 +318,10 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
 		return ret;
 	ret = judge_place(&a, err);
 	if (!ret) {
-		delayed_lock_trees(a.op.d);
+		sync_lock_trees(&a.op.txn->sync);
 		ret = ended_in_trees(&a, make_snapshot(&a, source, what->flags & BTRKIT_NEW_SNAPSHOT_READ_ONLY, err),
 				     err);
-		delayed_unlock_trees(a.op.d);
+		sync_unlock_trees(&a.op.txn->sync);
 	}
 	if (!ret)
 		ret = ended_in_trees(&a, add_entry(&a, err), err);

@@ -54,11 +54,11 @@ int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct
 	ret = op_begin_nowhere(&op, txn, &nothing_waits, &few_items, err);
 	if (ret)
 		return ret;
-	delayed_lock_trees(op.d);
+	sync_lock_trees(&op.txn->sync);
 	ret = subvolume_get(txn->fs, id, &s, err);
 	if (!ret)
 		ret = point_default(txn, &KEY(id, KEY_ROOT_ITEM, s.root.key_offset), err);
-	delayed_unlock_trees(op.d);
+	sync_unlock_trees(&op.txn->sync);
 	return op_end_alone(&op, ret, err);
 }
 
@@ -107,8 +107,8 @@ int btrkit_txn_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool
 
 	if (ret)
 		return ret;
-	delayed_lock_trees(op.d);
+	sync_lock_trees(&op.txn->sync);
 	ret = set_read_only(&op, id, read_only, forget_received, err);
-	delayed_unlock_trees(op.d);
+	sync_unlock_trees(&op.txn->sync);
 	return op_end_alone(&op, ret, err);
 }

@@ -50,9 +50,9 @@ static int judge_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_er
 	struct btrkit_subvolume_deletion d = { .id = id };
 	int ret;
 
-	pthread_rwlock_rdlock(&txn->delayed->trees);
+	sync_rdlock_trees(&txn->sync);
 	ret = btrkit_subvolumes_deletable(txn->fs, &d, 1, err);
-	pthread_rwlock_unlock(&txn->delayed->trees);
+	sync_rdunlock_trees(&txn->sync);
 	return ret ? ret : refuse(&d, err);
 }
 
@@ -62,11 +62,11 @@ static int find_place(struct removing *r, struct btrkit_txn *txn, struct btrkit_
 	struct subvolume s;
 	int ret;
 
-	pthread_rwlock_rdlock(&txn->delayed->trees);
+	sync_rdlock_trees(&txn->sync);
 	ret = subvolume_get(txn->fs, r->id, &s, err);
 	if (!ret)
 		ret = roots_find(txn, r->id, &r->place, r->name, err);
-	pthread_rwlock_unlock(&txn->delayed->trees);
+	sync_rdunlock_trees(&txn->sync);
 	return ret;
 }
 
@@ -174,9 +174,9 @@ static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_e
 	if (!ret)
 		ret = op_inode_put(&r->op, &r->dir, err);
 	if (!ret) {
-		delayed_lock_trees(r->op.d);
+		sync_lock_trees(&r->op.txn->sync);
 		ret = mark_dead(r, err);
-		delayed_unlock_trees(r->op.d);
+		sync_unlock_trees(&r->op.txn->sync);
 		if (ret)
 			delayed_fail(r->op.d, ret, err);
 	}
@@ -239,9 +239,9 @@ int subvolume_drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t re
 
 	if (ret)
 		return ret;
-	delayed_lock_trees(op.d);
+	sync_lock_trees(&op.txn->sync);
 	ret = drop_some(txn, d, refs, done, err);
-	delayed_unlock_trees(op.d);
+	sync_unlock_trees(&op.txn->sync);
 	return op_end_alone(&op, ret, err);
 }
 
@@ -308,7 +308,7 @@ static int next_dead(struct btrkit_txn *txn, uint64_t from, uint64_t *ret, struc
 	struct cursor c;
 	int r;
 
-	pthread_rwlock_rdlock(&txn->delayed->trees);
+	sync_rdlock_trees(&txn->sync);
 	cursor_init(&c, txn->fs, &txn->fs->root_tree);
 	for (r = cursor_seek(&c, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, from), err); !r; r = cursor_next(&c, err)) {
 		if (c.item.key.objectid != OID_ORPHAN || c.item.key.type != KEY_ORPHAN_ITEM)
@@ -324,7 +324,7 @@ static int next_dead(struct btrkit_txn *txn, uint64_t from, uint64_t *ret, struc
 		r = 0;
 	}
 	cursor_release(&c);
-	pthread_rwlock_unlock(&txn->delayed->trees);
+	sync_rdunlock_trees(&txn->sync);
 	return r;
 }
 

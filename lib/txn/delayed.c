@@ -32,11 +32,6 @@ int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_e
 		return err_nomem(err);
 	d->txn = txn;
 	d->waiting_max = WAITING_MAX;
-	gate_init(&d->gate);
-	pthread_rwlock_init(&d->trees, NULL);
-	pthread_mutex_init(&d->lock, NULL);
-	pthread_mutex_init(&d->run, NULL);
-	pthread_mutex_init(&d->renames, NULL);
 	pthread_mutex_init(&d->failure.lock, NULL);
 	tickets_init(&d->tickets);
 	*ret = d;
@@ -60,11 +55,6 @@ struct delayed *delayed_destroy(struct delayed *d)
 	}
 	tickets_destroy(&d->tickets);
 	pthread_mutex_destroy(&d->failure.lock);
-	pthread_mutex_destroy(&d->renames);
-	pthread_mutex_destroy(&d->run);
-	pthread_mutex_destroy(&d->lock);
-	pthread_rwlock_destroy(&d->trees);
-	gate_destroy(&d->gate);
 	free(d->batch);
 	free(d);
 	return NULL;
@@ -149,9 +139,9 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 	*ret = t;
 	if (t)
 		return 0;
-	pthread_rwlock_wrlock(&d->trees);
+	sync_lock_trees(&d->txn->sync);
 	r = open_tree(d, id, ret, err);
-	pthread_rwlock_unlock(&d->trees);
+	sync_unlock_trees(&d->txn->sync);
 	return r;
 }
 
@@ -187,9 +177,9 @@ static int change_ref(struct delayed_tree *t, const struct delayed_inode *in, co
 
 	if (it->type != KEY_EXTENT_DATA)
 		return 0;
-	pthread_mutex_lock(&d->lock);
+	sync_lock_space(&d->txn->sync);
 	ret = delayed_change_ref(d, t->id, &item, add, err);
-	pthread_mutex_unlock(&d->lock);
+	sync_unlock_space(&d->txn->sync);
 	return ret;
 }
 

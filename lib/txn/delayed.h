@@ -23,7 +23,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "lib/base/gate.h"
 #include "lib/base/pool.h"
 #include "lib/base/stripe.h"
 #include "lib/tree/edit.h"
@@ -94,11 +93,6 @@ struct delayed_failure {
 
 struct delayed {
 	struct btrkit_txn *txn;
-	struct gate gate;
-	pthread_rwlock_t trees; /* read lock: to read blocks; write lock: to change them */
-	pthread_mutex_t lock;	/* for space and references */
-	pthread_mutex_t run;	/* only one thread runs delayed items */
-	pthread_mutex_t renames; /* taken before all others: one move of a directory to another directory at a time */
 	_Atomic(struct delayed_tree *) list; /* grows at the head, with the lock of trees */
 	struct delayed_batch *batch; /* being assembled, with the lock of runs */
 	struct tickets tickets;
@@ -133,10 +127,6 @@ bool delayed_commit_failed(struct delayed *d, enum btrkit_commit_state *state);
 void delayed_forget_tree(struct delayed *d, uint64_t id);
 /* Allow or forbid changes of a subvolume, under the same conditions. */
 void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only);
-
-/* Take both locks, in order to change trees and space. */
-void delayed_lock_trees(struct delayed *d);
-void delayed_unlock_trees(struct delayed *d);
 
 /* Get the tree of a subvolume that is in use. @return 0; -ENOENT; <0 */
 int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -218,9 +208,6 @@ void delayed_run_much(struct delayed *d);
 /* Whether any item is delayed. Not by a thread that holds the lock of an inode. */
 bool delayed_waits(struct delayed *d);
 
-/* Begin exclusive use: until delayed_open() nobody is in the gate, and nothing is run. Not inside the gate. */
-void delayed_close(struct delayed *d);
-void delayed_open(struct delayed *d);
 /* Run all delayed items during exclusive use. */
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Continue as the next transaction, when nothing is delayed: look up the trees again. */

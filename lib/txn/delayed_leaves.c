@@ -7,6 +7,7 @@
  * count may be too high, but never too low.
  */
 #include "lib/txn/delayed_impl.h"
+#include "lib/txn/txn.h"
 
 static struct delayed_seen *seen_of(struct delayed_tree *t, const struct btrkit_key *key)
 {
@@ -37,12 +38,12 @@ static void look(struct delayed_tree *t, const struct btrkit_key *key)
 {
 	struct cursor c;
 
-	pthread_rwlock_rdlock(&t->delayed->trees);
+	sync_rdlock_trees(&t->delayed->txn->sync);
 	cursor_init(&c, t->edit->c.fs, &t->edit->c.root);
 	if (!cursor_descend(&c, key, 0, NULL))
 		delayed_see_leaf(t, key, &c);
 	cursor_release(&c);
-	pthread_rwlock_unlock(&t->delayed->trees);
+	sync_rdunlock_trees(&t->delayed->txn->sync);
 }
 
 bool delayed_count_leaf(struct delayed_tree *t, const struct btrkit_key *key)

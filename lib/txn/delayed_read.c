@@ -47,7 +47,7 @@ static int tree_item(struct delayed_tree *t, struct delayed_reader *r, const str
 	struct cursor c;
 	int res;
 
-	pthread_rwlock_rdlock(&d->trees);
+	sync_rdlock_trees(&d->txn->sync);
 	cursor_init(&c, t->edit->c.fs, &t->edit->c.root);
 	if (seek == TREE_EXACT)
 		res = cursor_find(&c, key, err);
@@ -60,7 +60,7 @@ static int tree_item(struct delayed_tree *t, struct delayed_reader *r, const str
 	if (!res)
 		res = copy_item(r, &c.item, ret, err);
 	cursor_release(&c);
-	pthread_rwlock_unlock(&d->trees);
+	sync_rdunlock_trees(&d->txn->sync);
 	return res;
 }
 
@@ -214,12 +214,12 @@ static int last_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_error
 	struct cursor c;
 	int res;
 
-	pthread_rwlock_rdlock(&t->delayed->trees);
+	sync_rdlock_trees(&t->delayed->txn->sync);
 	cursor_init(&c, t->edit->c.fs, &t->edit->c.root);
 	res = cursor_seek_back(&c, &KEY(OID_LAST_FREE, 255, UINT64_MAX), err);
 	*ret = !res && c.item.key.objectid > OID_FIRST_FREE ? c.item.key.objectid : OID_FIRST_FREE;
 	cursor_release(&c);
-	pthread_rwlock_unlock(&t->delayed->trees);
+	sync_rdunlock_trees(&t->delayed->txn->sync);
 	return res < 0 ? res : 0;
 }
 

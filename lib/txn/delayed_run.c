@@ -68,13 +68,13 @@ static int put_batch(struct delayed_batch *b, struct btrkit_error *err)
 
 	if (!b->n)
 		return 0;
-	delayed_lock_trees(d);
+	sync_lock_trees(&d->txn->sync);
 	ret = edit_insert_many(b->t->edit, b->items, b->n, err);
 	if (!ret) {
 		count_batch(b);
 		ret = txn_write_early(d->txn, err);
 	}
-	delayed_unlock_trees(d);
+	sync_unlock_trees(&d->txn->sync);
 	if (ret == -EEXIST)
 		ret = contradicts(b->t, err);
 	b->n = 0;
@@ -106,9 +106,9 @@ static int take_gone(struct delayed_batch *b, struct btrkit_error *err)
 	int ret = 0;
 
 	for (size_t i = 0, taken; !ret && i < b->num_gone; i += taken) {
-		delayed_lock_trees(t->delayed);
+		sync_lock_trees(&t->delayed->txn->sync);
 		ret = edit_delete_many(t->edit, b->gone + i, b->num_gone - i, is_gone, t, &taken, err);
-		delayed_unlock_trees(t->delayed);
+		sync_unlock_trees(&t->delayed->txn->sync);
 		if (ret == -ENOENT)
 			ret = no_longer_there(t, &b->gone[i], err);
 	}
@@ -147,10 +147,10 @@ static int change_some(struct delayed_tree *t, const struct delayed_inode *in, u
 	const uint32_t end = in->n - *i < CHANGES_AT_A_TIME ? in->n : *i + CHANGES_AT_A_TIME;
 	int ret = 0;
 
-	delayed_lock_trees(t->delayed);
+	sync_lock_trees(&t->delayed->txn->sync);
 	for (; !ret && *i < end && in->items[*i]->change == DELAYED_OVER; ++*i)
 		ret = change_one(t, in, in->items[*i], err);
-	delayed_unlock_trees(t->delayed);
+	sync_unlock_trees(&t->delayed->txn->sync);
 	return ret;
 }
 
@@ -352,9 +352,9 @@ int delayed_run_taken(struct delayed *d, struct delayed_tree *t, size_t bytes, s
 		if (!t->deleted)
 			ret = run_tree(t, threads, err);
 	if (!ret) {
-		delayed_lock_trees(d);
+		sync_lock_trees(&d->txn->sync);
 		ret = csums_run(d->txn, err);
-		delayed_unlock_trees(d);
+		sync_unlock_trees(&d->txn->sync);
 	}
 	if (ret)
 		delayed_fail(d, ret, err);

@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* When delayed items are run: which are taken over, and by which thread; and exclusive use. */
+/* When delayed items are run: which are taken over, and by which thread. */
 #include "lib/txn/delayed_impl.h"
 #include "lib/txn/txn.h"
-
-void delayed_lock_trees(struct delayed *d)
-{
-	pthread_rwlock_wrlock(&d->trees);
-	pthread_mutex_lock(&d->lock);
-}
-
-void delayed_unlock_trees(struct delayed *d)
-{
-	pthread_mutex_unlock(&d->lock);
-	pthread_rwlock_unlock(&d->trees);
-}
 
 /* What remains delayed: see delayed_keep.c. */
 enum keep { KEEP_NOTHING, KEEP_NEWEST, KEEP_DIRECTORIES };
@@ -27,9 +15,9 @@ static size_t take_over(struct delayed *d, enum keep keep, struct delayed_tree *
 	struct ticket_amount kept = { 0 };
 	size_t bytes = 0;
 
-	pthread_rwlock_rdlock(&d->trees);
+	sync_rdlock_trees(&d->txn->sync);
 	*list = d->list;
-	pthread_rwlock_unlock(&d->trees);
+	sync_rdunlock_trees(&d->txn->sync);
 	for (struct delayed_tree *t = *list; t; t = t->next) {
 		for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
 			t->shards[i].running = t->shards[i].now;
@@ -46,18 +34,6 @@ static size_t take_over(struct delayed *d, enum keep keep, struct delayed_tree *
 	atomic_store(&d->waiting, 0);
 	tickets_run(&d->tickets, &kept);
 	return bytes;
-}
-
-void delayed_close(struct delayed *d)
-{
-	pthread_mutex_lock(&d->run);
-	gate_close(&d->gate);
-}
-
-void delayed_open(struct delayed *d)
-{
-	gate_open(&d->gate);
-	pthread_mutex_unlock(&d->run);
 }
 
 void delayed_forget_tree(struct delayed *d, uint64_t id)
@@ -80,9 +56,9 @@ bool delayed_waits(struct delayed *d)
 	bool waits = false;
 
 	/* Threads that hold a shard may wait for the lock of trees, so never hold both. */
-	pthread_rwlock_rdlock(&d->trees);
+	sync_rdlock_trees(&d->txn->sync);
 	t = d->list;
-	pthread_rwlock_unlock(&d->trees);
+	sync_rdunlock_trees(&d->txn->sync);
 	for (; t; t = t->next) {
 		for (unsigned i = 0; !waits && i < DELAYED_SHARDS; i++) {
 			pthread_mutex_lock(&t->shards[i].lock);
@@ -100,24 +76,24 @@ static int run_locked(struct delayed *d, enum keep keep, struct btrkit_error *er
 	size_t bytes;
 	int ret;
 
-	gate_close(&d->gate);
+	sync_close_gate(&d->txn->sync);
 	ret = delayed_judge(d, err);
 	if (ret) {
-		delayed_open(d);
+		sync_end_exclusive(&d->txn->sync);
 		return ret;
 	}
 	bytes = take_over(d, keep, &t);
 	atomic_store(&d->running, keep == KEEP_DIRECTORIES);
-	gate_open(&d->gate);
+	sync_open_gate(&d->txn->sync);
 	ret = delayed_run_taken(d, t, bytes, err);
 	atomic_store(&d->running, false);
-	pthread_mutex_unlock(&d->run);
+	sync_unlock_runs(&d->txn->sync);
 	return ret;
 }
 
 static int run(struct delayed *d, enum keep keep, struct btrkit_error *err)
 {
-	pthread_mutex_lock(&d->run);
+	sync_lock_runs(&d->txn->sync);
 	return run_locked(d, keep, err);
 }
 
@@ -141,9 +117,9 @@ void delayed_run_much(struct delayed *d)
 	if (waiting < d->waiting_max && (waiting < patience || !running))
 		return;
 	/* The more is delayed, the fewer threads continue, so that the one that runs it gets a processor. */
-	pthread_mutex_lock(&d->run);
+	sync_lock_runs(&d->txn->sync);
 	if (atomic_load(&d->waiting) < d->waiting_max)
-		pthread_mutex_unlock(&d->run);
+		sync_unlock_runs(&d->txn->sync);
 	else if (run_locked(d, KEEP_DIRECTORIES, &err))
 		return; /* the next operation reports it */
 }

@@ -24,8 +24,8 @@ static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, en
 	struct ticket_amount credit = t->credit, all;
 	int ret;
 
-	gate_enter(&txn->delayed->gate);
-	delayed_lock_trees(txn->delayed);
+	sync_enter(&txn->sync);
+	sync_lock_trees(&txn->sync);
 	pthread_mutex_lock(&t->lock);
 	all = t->held;
 	ticket_add(&all, &a);
@@ -40,8 +40,8 @@ static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, en
 		*leaves = credit.leaves;
 	}
 	pthread_mutex_unlock(&t->lock);
-	delayed_unlock_trees(txn->delayed);
-	gate_leave(&txn->delayed->gate);
+	sync_unlock_trees(&txn->sync);
+	sync_leave(&txn->sync);
 	return ret;
 }
 
@@ -69,14 +69,14 @@ static int apply_refs(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	int ret;
 
-	gate_close(&txn->delayed->gate);
-	delayed_lock_trees(txn->delayed);
+	sync_close_gate(&txn->sync);
+	sync_lock_trees(&txn->sync);
 	/* A commit by an exclusive thread may have failed. */
 	ret = delayed_judge(txn->delayed, err);
 	if (!ret)
 		ret = txn_run_refs(txn, err);
-	delayed_unlock_trees(txn->delayed);
-	gate_open(&txn->delayed->gate);
+	sync_unlock_trees(&txn->sync);
+	sync_open_gate(&txn->sync);
 	return ret;
 }
 
@@ -102,10 +102,10 @@ static bool commit_frees_much(struct btrkit_txn *txn)
 {
 	bool much;
 
-	delayed_lock_trees(txn->delayed);
+	sync_lock_trees(&txn->sync);
 	much = txn->overlay &&
 	       txn->overlay->freed * txn->fs->super.nodesize > space_free_bytes(txn->space, BG_METADATA);
-	delayed_unlock_trees(txn->delayed);
+	sync_unlock_trees(&txn->sync);
 	return much;
 }
 
@@ -209,13 +209,13 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 	tickets_count_step(t, &t->stats.tickets);
 	wait_for_turn(t, &w);
 	/* Those before may have left enough. */
-	gate_enter(&txn->delayed->gate);
+	sync_enter(&txn->sync);
 	tickets_gather(t);
 	if (tickets_take(t, need)) {
 		end_turn(t, false);
 		return 0;
 	}
-	gate_leave(&txn->delayed->gate);
+	sync_leave(&txn->sync);
 	/* The error of one step is not reported if a later one succeeds. */
 	ret = grant(txn, need, TXN_CHUNKS_OF_PLENTY, &own);
 	if (ret == -ENOSPC)
@@ -223,7 +223,7 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 	end_turn(t, ret == -ENOSPC);
 	if (ret)
 		return err_pass(err, &own, ret);
-	gate_enter(&txn->delayed->gate);
+	sync_enter(&txn->sync);
 	entered(t, need);
 	return 0;
 }
@@ -241,14 +241,14 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 	tickets_count_step(&d->tickets, &d->tickets.stats.tickets);
 	wait_for_turn(&d->tickets, &w);
 	/* Whoever had the turn before may have committed already. */
-	gate_enter(&d->gate);
+	sync_enter(&txn->sync);
 	if (!atomic_load(&d->failed)) {
 		waits = delayed_waits(d);
-		delayed_lock_trees(d);
+		sync_lock_trees(&txn->sync);
 		waits |= refs_pending_data(txn->refs) || space_pinned(txn->space, BG_DATA);
-		delayed_unlock_trees(d);
+		sync_unlock_trees(&txn->sync);
 	}
-	gate_leave(&d->gate);
+	sync_leave(&txn->sync);
 	if (waits) {
 		tickets_recall(&d->tickets);
 		wait_for_others(&d->tickets);
@@ -266,7 +266,7 @@ void ticket_close(struct btrkit_txn *txn)
 
 	wait_for_turn(t, &w);
 	wait_for_others(t);
-	delayed_close(txn->delayed);
+	sync_begin_exclusive(&txn->sync);
 	end_turn(t, false);
 }
 
@@ -276,14 +276,14 @@ int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 	const uint64_t start = now_ns();
 	int ret;
 
-	gate_enter(&txn->delayed->gate);
+	sync_enter(&txn->sync);
 	ret = delayed_judge(txn->delayed, err);
 	if (ret) {
-		gate_leave(&txn->delayed->gate);
+		sync_leave(&txn->sync);
 		return ret;
 	}
 	if (!tickets_take(t, need)) {
-		gate_leave(&txn->delayed->gate);
+		sync_leave(&txn->sync);
 		ret = queue(txn, need, err);
 		if (ret)
 			return ret;

@@ -107,7 +107,7 @@ void ticket_spare(struct btrkit_txn *txn, const struct ticket_amount *spare, boo
 int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Close the gate for a thread that needs exclusive use: see delayed_close(). What it does may change what a reservation
+ * Close the gate for a thread that needs exclusive use: see sync.h. What it does may change what a reservation
  * is worth, so operations that have one and are not in the gate enter it first.
  */
 void ticket_close(struct btrkit_txn *txn);

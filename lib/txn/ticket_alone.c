@@ -13,7 +13,7 @@ static int grant_alone(struct btrkit_txn *txn, const struct ticket_need *need, c
 	struct ticket_amount all = ticket_amount_of(need), credit = { 0 };
 	int ret;
 
-	delayed_lock_trees(txn->delayed);
+	sync_lock_trees(&txn->sync);
 	pthread_mutex_lock(&t->lock);
 	ticket_add(&all, &t->held);
 	t->alone = *alone;
@@ -23,7 +23,7 @@ static int grant_alone(struct btrkit_txn *txn, const struct ticket_need *need, c
 	else
 		t->held = all;
 	pthread_mutex_unlock(&t->lock);
-	delayed_unlock_trees(txn->delayed);
+	sync_unlock_trees(&txn->sync);
 	return ret;
 }
 
@@ -38,9 +38,9 @@ static int try_alone(struct btrkit_txn *txn, const struct ticket_need *need, con
 	if (ret != -ENOSPC)
 		return ret;
 	tickets_count_step(t, &t->stats.ref_runs);
-	delayed_lock_trees(txn->delayed);
+	sync_lock_trees(&txn->sync);
 	ret = txn_run_refs(txn, err);
-	delayed_unlock_trees(txn->delayed);
+	sync_unlock_trees(&txn->sync);
 	if (!ret)
 		ret = grant_alone(txn, need, alone, TXN_NO_CHUNKS, err);
 	if (ret != -ENOSPC)

@@ -212,6 +212,13 @@ static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret;
 }
 
+static void free_txn(struct btrkit_txn *txn)
+{
+	delayed_destroy(txn->delayed);
+	sync_destroy(&txn->sync);
+	free(txn);
+}
+
 static int start_txn(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err)
 {
 	struct writer *w = NULL;
@@ -228,14 +235,14 @@ static int start_txn(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 	txn->writer = w;
 	txn->space = w->space;
 	txn->early_bytes = EARLY_BYTES;
+	sync_init(&txn->sync);
 	r = delayed_create(txn, &txn->delayed, err);
 	if (!r)
 		r = read_quotas(txn, err);
 	if (!r)
 		r = begin(txn, err);
 	if (r) {
-		delayed_destroy(txn->delayed);
-		free(txn);
+		free_txn(txn);
 		return r;
 	}
 	w->txn = txn;
@@ -266,8 +273,7 @@ static void end(struct btrkit_txn *txn)
 {
 	txn->writer->txn = NULL;
 	drop(txn);
-	delayed_destroy(txn->delayed);
-	free(txn);
+	free_txn(txn);
 }
 
 struct btrkit_txn *btrkit_txn_abort(struct btrkit_txn *txn)
@@ -446,9 +452,9 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, s
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	int ret;
 
-	delayed_close(txn->delayed);
+	sync_begin_exclusive(&txn->sync);
 	ret = commit(txn, start, delayed_run_alone(txn->delayed, &own), &reached, &own);
-	delayed_open(txn->delayed);
+	sync_end_exclusive(&txn->sync);
 	end(txn);
 	if (state)
 		*state = reached;
@@ -476,7 +482,7 @@ int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 	tickets_recall(&txn->delayed->tickets);
 	ret = delayed_run_alone(txn->delayed, err);
 	/* Threads before the gate may open trees or reserve space, but not while one transaction replaces the other. */
-	delayed_lock_trees(txn->delayed);
+	sync_lock_trees(&txn->sync);
 	ret = commit(txn, start, ret, &reached, err);
 	if (ret) {
 		txn->failed = true;
@@ -484,7 +490,7 @@ int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 	} else {
 		ret = noticed(txn, go_on(txn, err), err);
 	}
-	delayed_unlock_trees(txn->delayed);
+	sync_unlock_trees(&txn->sync);
 	return ret;
 }
 
@@ -492,9 +498,9 @@ int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	int ret;
 
-	delayed_close(txn->delayed);
+	sync_begin_exclusive(&txn->sync);
 	ret = txn_commit_alone(txn, err);
-	delayed_open(txn->delayed);
+	sync_end_exclusive(&txn->sync);
 	return ret;
 }
 

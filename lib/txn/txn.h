@@ -16,6 +16,7 @@
 #include "lib/space/space.h"
 #include "lib/tree/edit.h"
 #include "lib/txn/csums.h"
+#include "lib/txn/sync.h"
 
 struct delayed;
 struct ticket_amount;
@@ -38,6 +39,7 @@ struct writer {
 struct btrkit_txn {
 	struct btrkit_fs *fs;
 	struct writer *writer;
+	struct txn_sync sync;
 	struct overlay *overlay;
 	struct space *space;
 	struct refs *refs;
@@ -127,7 +129,7 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, c
  * @return 0; <0: as after a failed commit, the transaction can only be aborted
  */
 int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same for a thread with exclusive use: see delayed_close(). */
+/* The same for a thread with exclusive use: see sync.h. */
 int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Update the ROOT_ITEM of a tree, as the commit does. Not during an edit. */

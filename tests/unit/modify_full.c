@@ -276,7 +276,7 @@ static bool has_room(struct btrkit_txn *txn, unsigned items)
 	if (ret == -ENOSPC)
 		return false;
 	rig_check(ret, &err);
-	gate_leave(&txn->delayed->gate);
+	sync_leave(&txn->sync);
 	return true;
 }
 

@@ -230,12 +230,12 @@ static void test_drop_progress(void **state)
 			uint64_t n;
 
 			begin();
-			delayed_lock_trees(txn->delayed);
+			sync_lock_trees(&txn->sync);
 			rig_check(roots_get_dead(txn, dead, &item, &err), &err);
 			item.d.drop_progress = key_put(&keys[i]);
 			item.d.drop_level = (uint8_t)level;
 			rig_check(roots_put(txn, &item, &err), &err);
-			delayed_unlock_trees(txn->delayed);
+			sync_unlock_trees(&txn->sync);
 			tell();
 			expect(btrkit_txn_subvolumes_clean(txn, &n, &err), 0, -EUCLEAN);
 			end();
@@ -466,7 +466,7 @@ static void test_there_already(void **state)
 	rig_check(delayed_new_inode(t, file, &err), &err);
 	rig_check(delayed_insert(t, &KEY(file, KEY_INODE_ITEM, 0), &item, sizeof(item), NULL, &err), &err);
 	delayed_unlock(&locks);
-	gate_leave(&txn->delayed->gate);
+	sync_leave(&txn->sync);
 	assert_int_equal(btrkit_txn_flush(txn, &err), -EUCLEAN);
 	assert_int_equal(err.places, BTRKIT_AT_TREE | BTRKIT_AT_KEY);
 	assert_int_equal(err.tree, TOP_LEVEL);

@@ -346,11 +346,11 @@ static struct ticket_promise flush(struct plan *p)
 	struct bound b;
 
 	rig_check(btrkit_txn_flush(p->txn, &err), &err);
-	delayed_lock_trees(p->txn->delayed);
+	sync_lock_trees(&p->txn->sync);
 	rig_check(bound_begin(p->txn, &b, &err), &err);
 	promise.blocks = bound_items(&b, &none);
 	promise.taken = taken(p->txn);
-	delayed_unlock_trees(p->txn->delayed);
+	sync_unlock_trees(&p->txn->sync);
 	return promise;
 }
 

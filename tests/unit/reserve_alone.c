@@ -66,15 +66,15 @@ static void reserve(void)
 	struct delayed_tree *tree;
 
 	rig_check(delayed_tree(txn->delayed, TOP_LEVEL, &tree, &err), &err);
-	gate_enter(&txn->delayed->gate);
-	delayed_lock_trees(txn->delayed);
+	sync_enter(&txn->sync);
+	sync_lock_trees(&txn->sync);
 	pthread_mutex_lock(&t->lock);
 	assert_int_equal(t->held.items, 0);
 	rig_check(txn_reserve_items(txn, &all, &need, &none, TXN_CHUNKS, &err), &err);
 	t->held = t->outside = all;
 	pthread_mutex_unlock(&t->lock);
-	delayed_unlock_trees(txn->delayed);
-	gate_leave(&txn->delayed->gate);
+	sync_unlock_trees(&txn->sync);
+	sync_leave(&txn->sync);
 }
 
 static void change(struct delayed_tree *tree, struct delayed_reader *reader, uint64_t inode)
@@ -106,11 +106,11 @@ static void judge_promise(void)
 	uint64_t needed, left;
 	struct bound b;
 
-	delayed_lock_trees(txn->delayed);
+	sync_lock_trees(&txn->sync);
 	rig_expect(bound_begin(txn, &b, &e), 0, &e);
 	needed = bound_items(&b, &txn->delayed->tickets.held);
 	left = promise.blocks + promise.taken - taken_so_far();
-	delayed_unlock_trees(txn->delayed);
+	sync_unlock_trees(&txn->sync);
 	if (needed > left) {
 		fprintf(stderr, "%" PRIu64 " blocks are left of what was promised, %" PRIu64 " may be needed\n", left,
 			needed);
@@ -129,7 +129,7 @@ static void *use(void *unused)
 
 	(void)unused;
 	nanosleep(&while_others_go_on, NULL);
-	gate_enter(&txn->delayed->gate);
+	sync_enter(&txn->sync);
 	pthread_mutex_lock(&t->lock);
 	t->outside = (struct ticket_amount){ 0 };
 	pthread_cond_signal(&t->entered);
@@ -139,7 +139,7 @@ static void *use(void *unused)
 	for (unsigned i = 0; i < FILES; i++)
 		change(tree, &reader, inodes[i]);
 	delayed_reader_release(&reader);
-	gate_leave(&txn->delayed->gate);
+	sync_leave(&txn->sync);
 	return NULL;
 }
 

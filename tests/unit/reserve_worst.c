@@ -86,7 +86,7 @@ static uint64_t copy_leaves(struct scene *s, uint64_t root)
 	struct edit_tree *t;
 	int ret;
 
-	delayed_lock_trees(s->txn->delayed);
+	sync_lock_trees(&s->txn->sync);
 	rig_check(txn_tree(s->txn, root, &t, &err), &err);
 	while (!(ret = cursor_seek(&t->c, &at, &err))) {
 		const struct node *leaf = t->c.nodes[0];
@@ -100,7 +100,7 @@ static uint64_t copy_leaves(struct scene *s, uint64_t root)
 		at.offset++;
 	}
 	rig_check(ret < 0 ? ret : 0, &err);
-	delayed_unlock_trees(s->txn->delayed);
+	sync_unlock_trees(&s->txn->sync);
 	return n;
 }
 
@@ -130,9 +130,9 @@ static struct bound bound_with(struct scene *s, uint64_t root)
 	struct bound b;
 
 	rig_check(btrkit_txn_lookup(s->txn, root, TOP, "f0", 2, &found, &err), &err);
-	delayed_lock_trees(s->txn->delayed);
+	sync_lock_trees(&s->txn->sync);
 	rig_check(bound_begin(s->txn, &b, &err), &err);
-	delayed_unlock_trees(s->txn->delayed);
+	sync_unlock_trees(&s->txn->sync);
 	return b;
 }
 
@@ -227,7 +227,7 @@ static uint64_t join_leaves(struct scene *s)
 	struct edit_tree *t;
 	int ret;
 
-	delayed_lock_trees(s->txn->delayed);
+	sync_lock_trees(&s->txn->sync);
 	rig_check(txn_tree(s->txn, TOP_LEVEL, &t, &err), &err);
 	while (!(ret = cursor_seek(&t->c, &at, &err))) {
 		const struct node *leaf = t->c.nodes[0];
@@ -240,7 +240,7 @@ static uint64_t join_leaves(struct scene *s)
 	rig_check(ret < 0 ? ret : 0, &err);
 	for (uint64_t i = 0; i < n; i++)
 		rig_check(edit_delete(t, &keys[i], &err), &err);
-	delayed_unlock_trees(s->txn->delayed);
+	sync_unlock_trees(&s->txn->sync);
 	return n;
 }
 
