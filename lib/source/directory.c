@@ -303,7 +303,6 @@ static void *work(void *ctx)
 	if (w) {
 		w->bytes = NULL;
 		w->len = w->max = 0;
-		w->has_plain = false;
 		w->source = c->s;
 	} else {
 		stop(c, err_nomem(&err), &err);

@@ -56,8 +56,6 @@ struct scan_worker {
 	uint32_t n;
 	char *bytes;
 	size_t len, max;
-	dev_t plain; /* a device without xattrs */
-	bool has_plain;
 	char path[PATH_MAX + 32];
 	char list[XATTR_LIST_SIZE];
 	char value[XATTR_VALUE_SIZE];

@@ -248,15 +248,11 @@ static int read_xattrs(struct scan_worker *w, const struct scan_dir *d, struct s
 	int ret = 0;
 
 	f->xattrs = f->xattrs_end = w->len;
-	if (w->has_plain && w->plain == f->device)
-		return 0;
 	path = host_path(w, d, f->name);
 	len = list_attributes(path, w->list, sizeof(w->list));
-	if (len < 0 && errno == ENOTSUP) {
-		w->has_plain = true;
-		w->plain = f->device;
+	/* An answer for this file alone: an overlay has layers with and without attributes, and so may FUSE. */
+	if (len < 0 && errno == ENOTSUP)
 		return 0;
-	}
 	if (len < 0 && errno == ENOENT)
 		return path_leads(d, f->name) ? fails(failure, ESTALE, NULL, f->name) :
 				       fails(failure, ENOENT, "list attributes without /proc", f->name);

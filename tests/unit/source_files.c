@@ -162,6 +162,65 @@ static void what_changed_is_not_opened(void **state)
 	source_destroy(m);
 }
 
+/* Pretends that files named "capN" have an attribute, and that Linux knows of none for others of the same device. */
+static bool pretend;
+
+ssize_t __wrap_llistxattr(const char *path, char *list, size_t size);
+ssize_t __wrap_lgetxattr(const char *path, const char *name, void *value, size_t size);
+ssize_t __real_llistxattr(const char *path, char *list, size_t size);
+ssize_t __real_lgetxattr(const char *path, const char *name, void *value, size_t size);
+
+ssize_t __wrap_llistxattr(const char *path, char *list, size_t size)
+{
+	const char *name = strrchr(path, '/');
+
+	if (!pretend)
+		return __real_llistxattr(path, list, size);
+	if (!name || strncmp(name + 1, "cap", 3)) {
+		errno = ENOTSUP;
+		return -1;
+	}
+	assert_true(size >= 7);
+	memcpy(list, "user.a", 7);
+	return 7;
+}
+
+ssize_t __wrap_lgetxattr(const char *path, const char *name, void *value, size_t size)
+{
+	if (!pretend)
+		return __real_lgetxattr(path, name, value, size);
+	assert_true(size >= 5);
+	memcpy(value, "value", 5);
+	return 5;
+}
+
+static void a_file_without_attributes_says_nothing_about_others(void **state)
+{
+	struct source *s;
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 0; i < 80; i++) {
+		snprintf(name, sizeof(name), i % 2 ? "tree/cap%u" : "tree/plain%u", i);
+		put(name, "x");
+	}
+	pretend = true;
+	s = read_tree(BTRKIT_SOURCE_DIRECTORY);
+	pretend = false;
+	for (unsigned i = 1; i < 80; i += 2) {
+		const struct source_xattrs *x;
+
+		snprintf(name, sizeof(name), "cap%u", i);
+		x = s->inodes[inode_of(s, name)].xattrs;
+		assert_non_null(x);
+		assert_int_equal(x->n, 1);
+		assert_string_equal(x->at[0].name, "user.a");
+	}
+	assert_null(s->inodes[inode_of(s, "plain0")].xattrs);
+	assert_null(s->inodes[0].xattrs);
+	source_destroy(s);
+}
+
 static int use(enum btrkit_source_kind kind, struct btrkit_error *err)
 {
 	static const char *const exclude[] = { "x", "dir/y" };
@@ -221,6 +280,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(contents_are_opened, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(what_changed_is_not_opened, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(a_file_without_attributes_says_nothing_about_others, make_tree,
+						remove_tree),
 		cmocka_unit_test_setup_teardown(every_failing_allocation_is_told, make_tree, remove_tree),
 	};
 
