@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/mkfs/contents.h"
 
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "lib/base/err.h"
@@ -94,6 +96,18 @@ static int close_shared(struct adding *a, struct btrkit_error *err)
 	return ret;
 }
 
+/*
+ * Returns whether the file has no checksums on its filesystem, btrfs, which lets only files that have none either share
+ * its blocks; the image usually has some.
+ */
+static bool is_nodatacow(int fd)
+{
+	unsigned flags;
+
+	return !ioctl(fd, FS_IOC_GETFLAGS, &flags) && flags & FS_NOCOW_FL;
+}
+
+/* @return 0; 1: the blocks of this file must be copied; <0 */
 static int share(struct adding *a, uint64_t logical, uint32_t inode, uint64_t offset, size_t len,
 		 struct btrkit_error *err)
 {
@@ -112,6 +126,8 @@ static int share(struct adding *a, uint64_t logical, uint32_t inode, uint64_t of
 	ret = mkfs_compact_share(a->to, logical, a->fd, offset, len, err);
 	if (!ret || ret == -ENOSPC)
 		return ret;
+	if (ret == -EINVAL && is_nodatacow(a->fd))
+		return 1;
 	source_path(a->contents->shares, inode, path, sizeof(path));
 	return err_system(err, ret, "%s: cannot share its blocks with the image", path);
 }
@@ -121,9 +137,11 @@ static int put(struct adding *a, const struct mkfs_extent *e, const struct mkfs_
 	       struct btrkit_error *err)
 {
 	const uint32_t left = p->shared > done ? p->shared - done : 0;
-	const uint32_t shared = left < e->disk_bytes ? left : e->disk_bytes;
+	uint32_t shared = left < e->disk_bytes ? left : e->disk_bytes;
 	int ret = shared ? share(a, e->at, p->inode, e->file_offset, shared, err) : 0;
 
+	if (ret == 1)
+		ret = shared = 0;
 	if (ret || shared == e->disk_bytes)
 		return ret;
 	return queue(a, e->at + shared, p->data + done + shared, e->disk_bytes - shared, err);

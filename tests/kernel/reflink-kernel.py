@@ -102,6 +102,28 @@ def on(image):
     image.remove()
 
 
+def nodatacow_is_copied(scratch):
+    """Linux lets a file without checksums share its blocks only with another one; the image has some."""
+    image = Image(f'{scratch}/nodatacow', '400M')
+    image.mkfs()
+    top = image.mount()
+    make_tree(f'{top}/tree')
+    for name, size in (('tree/dir/log', 300000), ('tree/other', 8192)):
+        open(f'{top}/{name}', 'wb').close()
+        run('chattr', '+C', f'{top}/{name}')
+        with open(f'{top}/{name}', 'wb') as f:
+            f.write(os.urandom(size))
+    sync(top)
+    for name, option in (('copied', []), ('shared', ['--reflink'])):
+        done = mkfs(*OPTIONS, '--rootdir', f'{top}/tree', *option, f'{top}/{name}')
+        check(done == (0, ''), (name, done))
+    check(contents(f'{top}/copied') == contents(f'{top}/shared'), 'not what it is with copies')
+    wanted = whole_sectors(f'{top}/tree') - 300000 // 4096 * 4096 - 8192
+    check(shared_bytes(f'{top}/shared') == wanted, f'{shared_bytes(f"{top}/shared")} bytes shared, not {wanted}')
+    run(BTRFS, 'check', '--check-data-csum', f'{top}/shared')
+    image.remove()
+
+
 def main():
     why = missing() or (None if shutil.which('filefrag') else 'needs filefrag')
     if why:
@@ -109,6 +131,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory(prefix='btrkit-reflink-') as scratch:
         on(Image(f'{scratch}/btrfs', '400M'))
+        nodatacow_is_copied(scratch)
         with open('/proc/filesystems', encoding='ascii') as f:
             xfs = '\txfs\n' in f.read() and shutil.which('mkfs.xfs')
         if xfs:
