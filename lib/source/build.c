@@ -230,7 +230,8 @@ static int set_attr(struct source *s, struct source_inode *i, const struct sourc
 	i->atime = a->atime;
 	i->mtime = a->mtime;
 	i->ctime = a->ctime;
-	i->mode = a->mode;
+	/* Linux makes and shows no other mode of a symbolic link, whatever an archive says. */
+	i->mode = link ? S_IFLNK | 0777 : a->mode;
 	i->uid = a->uid;
 	i->gid = a->gid;
 	i->rdev = S_ISCHR(a->mode) || S_ISBLK(a->mode) ? a->rdev : 0;
@@ -379,8 +380,6 @@ int source_add_link(struct source *s, uint32_t parent, const char *name, size_t 
 		ret = in_subvolume(s, parent, &inode, &made, err);
 	if (ret < 0)
 		return ret;
-	if (s->inodes[inode].nlink >= SOURCE_LINKS_MAX)
-		return source_fail(s, inode, err, EMLINK, "more than %u hard links", SOURCE_LINKS_MAX);
 	put_entry(s, &entry, parent, inode);
 	node = source_node_of(s, parent, name, len);
 	return node == SOURCE_NONE ? 0 : apply_link_node(s, node, inode, made, err);

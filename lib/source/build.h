@@ -30,7 +30,7 @@ uint32_t source_identity(dev_t device, ino_t inode);
  */
 int source_add(struct source *s, uint32_t parent, const char *name, size_t len, const struct source_attr *a,
 	       uint32_t *inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Adds another name for an inode that is not a directory. @return 0; 1: excluded; -EMLINK; -EINVAL; -ENOMEM */
+/* Adds another name for an inode that is not a directory. @return 0; 1: excluded; -EINVAL; -ENOMEM */
 int source_add_link(struct source *s, uint32_t parent, const char *name, size_t len, uint32_t inode,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Adds an xattr to an inode, unless options exclude it. @return 0; -EINVAL; -E2BIG; -ENOMEM */

@@ -12,8 +12,6 @@ const char *member_path_wrong(const char *path)
 	const char *name;
 	size_t len;
 
-	if (*path == '/')
-		return "absolute path leads out of the tree";
 	while ((name = source_next_name(&path, &len)), len)
 		if (len == 2 && !memcmp(name, "..", 2))
 			return "path with .. leads out of the tree";

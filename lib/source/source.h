@@ -21,7 +21,6 @@
 
 #define SOURCE_NONE UINT32_MAX
 
-#define SOURCE_LINKS_MAX 65535u /* maximum names per inode */
 #define SOURCE_NAME_MAX 255u
 
 /* Packed to save memory: an inode has three of them. */
@@ -59,7 +58,7 @@ struct source_inode {
 	struct source_time atime, mtime, ctime;
 	uint32_t mode, uid, gid;
 	uint32_t rdev;	    /* of a device: from rdev_join() */
-	uint32_t nlink;	    /* number of names; 1 for a directory */
+	uint32_t nlink;	    /* number of names, also above 65535, where link(2) stops; 1 for a directory */
 	uint32_t subvolume; /* its subvolume; also for the root directory of one */
 	uint32_t number;    /* number in its subvolume; 0: the root directory */
 	uint32_t name;	    /* its first entry; SOURCE_NONE: the top directory */
