@@ -32,7 +32,7 @@ int data_alloc(struct op *op, uint64_t min, uint64_t max, struct range *ret, str
 	if (r == -ENOSPC) {
 		r = txn_add_data_chunk(op->txn, err);
 		/* If there is no space for a chunk, use any free range of at least @min bytes. */
-		if (!r || (r == -ENOSPC && !op->txn->failed))
+		if (!r || (r == -ENOSPC && !failure_is_set(op->txn->failure)))
 			r = alloc(op, min, max, ret, err);
 	}
 	sync_unlock_trees(&op->txn->sync);
@@ -147,7 +147,7 @@ int data_read_extent(struct op *op, const struct extent_at *x, uint64_t offset, 
 	ret = csums_run(op->txn, err);
 	/* They belong to other operations, which have succeeded. */
 	if (ret)
-		delayed_fail(op->d, ret, err);
+		failure_note(op->txn->failure, ret, err);
 	else
 		ret = read_bytes(op, x, offset, verify, to, n, err);
 	sync_unlock_trees(&op->txn->sync);

@@ -213,7 +213,7 @@ static int prealloc_some(struct preallocating *p, bool first, struct btrkit_erro
 		if (!ret)
 			ret = fill_gap(p, end, err);
 	}
-	if (ret < 0 && (ret != -ENOSPC || op->txn->failed))
+	if (ret < 0 && (ret != -ENOSPC || failure_is_set(op->txn->failure)))
 		return ret;
 	end = p->at < p->end ? p->at : p->end;
 	if (!p->keep_size && end > old)

@@ -28,16 +28,10 @@ static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct 
 	return delayed_tree(op->d, root, &op->t, err);
 }
 
-/* Errors that may have left a change half done, or that come from another writer (-EBUSY). */
-static bool is_fatal(int ret)
-{
-	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA || ret == -EBUSY;
-}
-
 /* Records a fatal error in the transaction: the thread that commits may be another one. */
-static int noticed(struct delayed *d, int ret, const struct btrkit_error *err)
+static int noticed(const struct op *op, int ret, const struct btrkit_error *err)
 {
-	return is_fatal(ret) ? delayed_fail(d, ret, err) : ret;
+	return failure_note_fatal(op->txn->failure, ret, err);
 }
 
 /* Checked inside the gate or when exclusive: before that, the subvolume may still be deleted. */
@@ -54,7 +48,7 @@ int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct 
 	if (!ret)
 		ret = ticket_enter(txn, need, err);
 	if (ret)
-		return noticed(op->d, ret, err);
+		return noticed(op, ret, err);
 	ret = judge_tree(op, err);
 	if (ret)
 		sync_leave(&op->txn->sync);
@@ -66,10 +60,10 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 	int ret = open_op(op, txn, root, err);
 
 	if (ret)
-		return noticed(op->d, ret, err);
+		return noticed(op, ret, err);
 	sync_enter(&op->txn->sync);
 	/* If a commit failed in between, there are no trees any more. */
-	ret = delayed_judge(op->d, err);
+	ret = failure_check(op->txn->failure, err);
 	if (!ret)
 		ret = judge_tree(op, err);
 	if (ret)
@@ -89,7 +83,7 @@ static int begin_alone(struct op *op, const struct ticket_need *need, const stru
 	if (!ret)
 		ret = ticket_alone(op->txn, need, alone, err);
 	op->alone = true;
-	noticed(op->d, ret, err);
+	noticed(op, ret, err);
 	if (ret)
 		sync_end_exclusive(&op->txn->sync);
 	return ret;
@@ -100,7 +94,7 @@ int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const s
 {
 	const int ret = open_op(op, txn, root, err);
 
-	return ret ? noticed(op->d, ret, err) : begin_alone(op, need, alone, err);
+	return ret ? noticed(op, ret, err) : begin_alone(op, need, alone, err);
 }
 
 int op_begin_nowhere(struct op *op, struct btrkit_txn *txn, const struct ticket_need *need,
@@ -124,7 +118,7 @@ int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
 	/* No delayed item may be left without a reservation. */
 	if (!ret)
 		ret = delayed_run_alone(op->d, err);
-	noticed(op->d, ret, err);
+	noticed(op, ret, err);
 	ticket_alone_end(op->txn);
 	sync_end_exclusive(&op->txn->sync);
 	delayed_reader_release(&op->reader);
@@ -143,7 +137,7 @@ void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes)
 
 int op_end(struct op *op, int ret, const struct btrkit_error *err)
 {
-	noticed(op->d, ret, err);
+	noticed(op, ret, err);
 	delayed_unlock(&op->locks);
 	sync_leave(&op->txn->sync);
 	delayed_reader_release(&op->reader);
@@ -162,7 +156,7 @@ void op_need_feature(struct op *op, uint64_t incompat)
 
 bool op_less_may_do(const struct btrkit_txn *txn, int ret)
 {
-	return ret == -ENOSPC && !atomic_load(&txn->delayed->failed) && !atomic_load(&txn->delayed->full);
+	return ret == -ENOSPC && !failure_is_set(txn->failure) && !atomic_load(&txn->delayed->full);
 }
 
 int op_try_fewer(const struct btrkit_txn *txn, int ret, unsigned *max, unsigned few)

@@ -23,7 +23,7 @@ struct op {
 /*
  * Begins an operation on a subvolume: makes the reservation, and enters the gate. After a failure do not call op_end().
  * This does not check whether the subvolume is writable: call op_judge_writable() at the point where Linux checks.
- * @return 0; -ENOENT: no such subvolume; -ENOSPC; <0; as delayed_judge()
+ * @return 0; -ENOENT: no such subvolume; -ENOSPC; <0; as failure_check()
  */
 int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
 	     struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -167,9 +167,7 @@ static int rename_found(struct renaming *r, bool *orphan, struct btrkit_error *e
 	if (ret)
 		return ret;
 	ret = rename_do(r, orphan, err);
-	if (ret)
-		delayed_fail(r->op->d, ret, err);
-	return ret;
+	return failure_note_any(r->op->txn->failure, ret, err);
 }
 
 int rename_alone(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,

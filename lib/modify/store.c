@@ -245,7 +245,7 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 	}
 	ret = t->stored ? data_alloc(s->op, t->stored, t->stored, &r, err) : 1;
 	/* Uncompressed, the data may be split into several free ranges. */
-	if (ret == 1 || (ret == -ENOSPC && !s->op->txn->failed))
+	if (ret == 1 || (ret == -ENOSPC && !failure_is_set(s->op->txn->failure)))
 		return finish_plain(t, err);
 	if (ret)
 		return ret;

@@ -163,7 +163,7 @@ static int make_tree(struct adding *a, const struct btrkit_new_subvolume *what, 
 static int ended_in_trees(const struct adding *a, int ret, const struct btrkit_error *err)
 {
 	if (ret && a->id)
-		delayed_fail(a->op.d, ret, err);
+		failure_note(a->op.txn->failure, ret, err);
 	return ret;
 }
 

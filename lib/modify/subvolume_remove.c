@@ -178,7 +178,7 @@ static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_e
 		ret = mark_dead(r, err);
 		sync_unlock_trees(&r->op.txn->sync);
 		if (ret)
-			delayed_fail(r->op.d, ret, err);
+			failure_note(r->op.txn->failure, ret, err);
 	}
 	return op_end_alone(&r->op, ret, err);
 }
@@ -269,7 +269,7 @@ static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct root
 	int ret;
 
 	/* The place is read from the trees without waiting, so these must be intact. */
-	ret = delayed_judge(txn->delayed, err);
+	ret = failure_check(txn->failure, err);
 	if (!ret)
 		ret = roots_judge_quotas(txn, err);
 	if (ret)
@@ -331,7 +331,7 @@ static int next_dead(struct btrkit_txn *txn, uint64_t from, uint64_t *ret, struc
 int btrkit_txn_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err)
 {
 	uint64_t id = 0, n = 0;
-	int ret = delayed_judge(txn->delayed, err);
+	int ret = failure_check(txn->failure, err);
 
 	if (!ret)
 		ret = roots_judge_quotas(txn, err);

@@ -40,11 +40,9 @@ static int first_key(void *ctx, unsigned level, uint64_t index, const struct btr
 static int place(void *ctx, unsigned level, uint64_t index, uint64_t *bytenr, struct btrkit_error *err)
 {
 	struct build *b = ctx;
-	struct overlay *o = b->txn->overlay;
-
 	(void)index;
 	b->blocks++;
-	return o->ops->alloc(o->ctx, OID_FREE_SPACE_TREE, level, &b->first, bytenr, err);
+	return overlay_alloc_block(b->txn->overlay, OID_FREE_SPACE_TREE, level, &b->first, bytenr, err);
 }
 
 /* Add the location on device @i to an error. @return @ret */

@@ -39,7 +39,7 @@ static int reserve(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_
 	if (ret || pieces >= cv->blocks)
 		return ret;
 	ret = txn_reserve(txn, cv->blocks, &own);
-	if (ret != -ENOSPC || txn->failed)
+	if (ret != -ENOSPC || failure_is_set(txn->failure))
 		return err_pass(err, &own, ret);
 	ret = space_count(txn->space, BG_METADATA, nodesize, cv->blocks, &pieces, err);
 	return ret || pieces >= cv->blocks ? ret : refuse(cv, err);
@@ -102,7 +102,7 @@ static int drop_blocks(struct conversion *cv, struct btrkit_txn *txn, struct btr
 	for (ret = cursor_seek(&c, &KEY(0, 0, 0), err); !ret; ret = cursor_next(&c, err)) {
 		ret = cursor_blame(&c, find_tree_ref(&c, &drop, err), err);
 		if (!ret) {
-			ret = txn->overlay->ops->change(txn->overlay->ctx, &drop, err);
+			ret = overlay_change_ref(txn->overlay, &drop, err);
 			cv->sum.v2_removed_blocks++;
 		}
 		if (ret < 0)

@@ -44,7 +44,7 @@ static void release(struct walk *w, struct step *path)
 static int lookup(struct walk *w, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
 		  struct btrkit_error *err)
 {
-	int ret = w->o->ops->lookup(w->o->ctx, bytenr, level, refs, flags, err);
+	int ret = overlay_lookup_refs(w->o, bytenr, level, refs, flags, err);
 
 	if (!ret && !*refs)
 		ret = err_corrupt(err, "refs", "tree block %" PRIu64 ", which is in use, has no references", bytenr);
@@ -68,7 +68,7 @@ static int drop_block(struct walk *w, const struct step *parent, uint64_t bytenr
 			.type = KEY_SHARED_BLOCK_REF, .parent = parent->n->bytenr, .count = 1
 		};
 	spend(w, 1);
-	return w->o->ops->change(w->o->ctx, &drop, err);
+	return overlay_change_ref(w->o, &drop, err);
 }
 
 /* Enter a block that only this tree can reach. */
@@ -102,7 +102,7 @@ static int convert_block(struct walk *w, const struct node *n, uint64_t flags, s
 	ret = overlay_change_refs(w->o, n, true, 1, err);
 	if (!ret)
 		ret = overlay_change_refs(w->o, n, false, -1, err);
-	return ret ? ret : w->o->ops->set_full_backref(w->o->ctx, n->bytenr, n->level, err);
+	return ret ? ret : overlay_set_full_backref(w->o, n->bytenr, n->level, err);
 }
 
 /* Where to continue in a shared block. */
@@ -303,8 +303,8 @@ int tree_drop_some(struct overlay *o, struct tree_drop *d, uint64_t refs, struct
 	release(&w, w.path);
 	release(&w, w.below);
 	if (ret < 0) {
-		o->failed = true;
 		err_at_tree(err, d->id);
+		failure_note(o->failure, ret, err);
 	}
 	return ret;
 }

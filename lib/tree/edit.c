@@ -8,11 +8,9 @@
 #include "lib/base/err.h"
 #include "lib/tree/edit_path.h"
 
-int edit_ended(struct edit_tree *t, int ret)
+int edit_ended(struct edit_tree *t, int ret, const struct btrkit_error *err)
 {
-	if (ret && ret != -EEXIST && ret != -ENOENT && ret != -EINVAL)
-		t->overlay->failed = true;
-	return ret;
+	return failure_note_fatal(t->overlay->failure, ret, err);
 }
 
 static uint8_t *bytes_at(struct node *leaf, uint32_t slot)
@@ -247,7 +245,7 @@ int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n, st
 		items += fit;
 		n -= fit;
 	}
-	return edit_ended(t, ret);
+	return edit_ended(t, ret, err);
 }
 
 int edit_insert(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
@@ -270,7 +268,7 @@ int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *
 	if (!ret)
 		ret = edit_find_item(t, key, err);
 	if (ret)
-		return edit_ended(t, ret);
+		return edit_ended(t, ret, err);
 	leaf = t->c.nodes[0];
 	slot = t->c.slots[0];
 	old = le32_get(leaf_items(leaf)[slot].size);
@@ -295,7 +293,7 @@ int edit_bytes(struct edit_tree *t, const struct btrkit_key *key, uint8_t **data
 	int ret = edit_find_item(t, key, err);
 
 	if (ret)
-		return edit_ended(t, ret);
+		return edit_ended(t, ret, err);
 	*data = bytes_at(t->c.nodes[0], t->c.slots[0]);
 	*size = le32_get(leaf_items(t->c.nodes[0])[t->c.slots[0]].size);
 	return 0;
@@ -344,7 +342,7 @@ int edit_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct 
 	if (!ret)
 		ret = judge_rekey(t, from, to, &fits, err);
 	if (ret)
-		return edit_ended(t, ret);
+		return edit_ended(t, ret, err);
 	if (!fits) {
 		ret = err_set(err, BTRKIT_INVALID, "the new key of an item is out of order");
 		err_at_tree(err, t->c.root.id);

@@ -59,7 +59,7 @@ static int change_data_ref(const struct child_refs *r, uint32_t slot, struct btr
 						  .root = r->root,
 						  .objectid = item.key.objectid,
 						  .offset = item.key.offset - fe.offset };
-	return o->ops->change(o->ctx, &change, err);
+	return overlay_change_ref(o, &change, err);
 }
 
 static int change_block_ref(const struct child_refs *r, uint32_t slot, struct btrkit_error *err)
@@ -74,7 +74,7 @@ static int change_block_ref(const struct child_refs *r, uint32_t slot, struct bt
 		change.ref = (struct extent_ref){ .type = KEY_SHARED_BLOCK_REF, .parent = r->n->bytenr, .count = 1 };
 	else
 		change.ref = (struct extent_ref){ .type = KEY_TREE_BLOCK_REF, .root = r->root, .count = 1 };
-	return o->ops->change(o->ctx, &change, err);
+	return overlay_change_ref(o, &change, err);
 }
 
 static int change_all(const struct child_refs *r, struct btrkit_error *err)
@@ -115,7 +115,7 @@ static int change_refs(struct edit_tree *t, const struct node *old, uint64_t ref
 	if (old->owner != t->c.root.id || flags & EXTENT_FLAG_FULL_BACKREF)
 		return change_all(&own, err);
 	ret = overlay_change_refs(o, old, true, 1, err);
-	return ret ? ret : o->ops->set_full_backref(o->ctx, old->bytenr, old->level, err);
+	return ret ? ret : overlay_set_full_backref(o, old->bytenr, old->level, err);
 }
 
 /* Whether only the extent tree can tell the number of references to a block of the tree. */
@@ -134,7 +134,7 @@ static int find_refs(struct edit_tree *t, const struct node *n, uint64_t *refs, 
 	*refs = 1;
 	*flags = 0;
 	if (must_ask(t, n))
-		ret = o->ops->lookup(o->ctx, n->bytenr, n->level, refs, flags, err);
+		ret = overlay_lookup_refs(o, n->bytenr, n->level, refs, flags, err);
 	return ret || *refs ? ret : err_corrupt(err, "refs", "a block in use has no references");
 }
 
@@ -246,7 +246,7 @@ int overlay_snapshot(struct edit_tree *source, uint64_t id, struct edit_tree **r
 			       source->c.root.id);
 	r = overlay_open(o, &root, &to, err);
 	if (!r)
-		r = edit_ended(source, snapshot(source, to, err));
+		r = edit_ended(source, snapshot(source, to, err), err);
 	cursor_release(&source->c);
 	if (!r)
 		*ret = to;

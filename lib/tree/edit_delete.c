@@ -17,7 +17,7 @@ int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit
 {
 	int ret = edit_find_item(t, key, err);
 
-	return edit_ended(t, ret ? ret : take_out(t, 1, err));
+	return edit_ended(t, ret ? ret : take_out(t, 1, err), err);
 }
 
 /* Delete items of the path's leaf, from the path's slot up to @last. */
@@ -64,7 +64,7 @@ int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const
 	}
 	if (!ret && count)
 		*count = taken;
-	return edit_ended(t, ret);
+	return edit_ended(t, ret, err);
 }
 
 /* Number of keys that match the items from the path's slot on. */
@@ -108,7 +108,7 @@ int edit_delete_many(struct edit_tree *t, const struct btrkit_key *keys, size_t 
 	if (!ret && !exact)
 		ret = edit_no_such_item(t->c.root.id, keys, err);
 	if (ret)
-		return edit_ended(t, ret);
+		return edit_ended(t, ret, err);
 	run = count_run(t, keys, n);
 	/* A leaf that is deleted completely need not be copied for it. */
 	whole = run == t->c.nodes[0]->nritems && t->c.root.level;
@@ -118,5 +118,5 @@ int edit_delete_many(struct edit_tree *t, const struct btrkit_key *keys, size_t 
 	if (!ret)
 		ret = whole ? edit_drop_leaf(t, err) : take_out(t, run, err);
 	*taken = run;
-	return edit_ended(t, ret);
+	return edit_ended(t, ret, err);
 }

@@ -41,7 +41,7 @@ static inline bool edit_may_share_private(const struct edit_tree *t, const struc
 int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, bool last,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Pass on the result of an edit. If it may have left the tree half changed, note that the transaction has failed. */
-int edit_ended(struct edit_tree *t, int ret);
+int edit_ended(struct edit_tree *t, int ret, const struct btrkit_error *err);
 /* Make @n the root of the tree. */
 void edit_set_root(struct edit_tree *t, const struct node *n);
 

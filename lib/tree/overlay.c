@@ -11,7 +11,7 @@
 #include "lib/tree/edit_path.h"
 
 int overlay_create(struct btrkit_fs *fs, uint64_t generation, const struct overlay_ops *ops, void *ctx,
-		   struct overlay **ret, struct btrkit_error *err)
+		   struct failure *failure, struct overlay **ret, struct btrkit_error *err)
 {
 	struct overlay *o = calloc(1, sizeof(*o));
 
@@ -21,6 +21,7 @@ int overlay_create(struct btrkit_fs *fs, uint64_t generation, const struct overl
 			       .generation = generation,
 			       .ops = ops,
 			       .ctx = ctx,
+			       .failure = failure,
 			       .root_tree = fs->root_tree,
 			       .chunk_tree = fs->chunk_tree };
 	pthread_mutex_init(&o->back, NULL);
@@ -112,6 +113,28 @@ struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id)
 	return t;
 }
 
+int overlay_alloc_block(struct overlay *o, uint64_t owner, unsigned level, const struct btrkit_key *first,
+			uint64_t *bytenr, struct btrkit_error *err)
+{
+	return failure_note_any(o->failure, o->ops->alloc(o->ctx, owner, level, first, bytenr, err), err);
+}
+
+int overlay_lookup_refs(struct overlay *o, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
+			struct btrkit_error *err)
+{
+	return failure_note_any(o->failure, o->ops->lookup(o->ctx, bytenr, level, refs, flags, err), err);
+}
+
+int overlay_change_ref(struct overlay *o, const struct extent_change *change, struct btrkit_error *err)
+{
+	return failure_note_any(o->failure, o->ops->change(o->ctx, change, err), err);
+}
+
+int overlay_set_full_backref(struct overlay *o, uint64_t bytenr, unsigned level, struct btrkit_error *err)
+{
+	return failure_note_any(o->failure, o->ops->set_full_backref(o->ctx, bytenr, level, err), err);
+}
+
 /* Add a newly allocated block. The caller fills in its data. */
 static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key *first, struct node **ret,
 		    struct btrkit_error *err)
@@ -122,7 +145,7 @@ static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key
 
 	if (!n)
 		return err_nomem(err);
-	r = o->ops->alloc(o->ctx, t->c.root.id, level, first, &n->bytenr, err);
+	r = overlay_alloc_block(o, t->c.root.id, level, first, &n->bytenr, err);
 	if (r) {
 		node_free(&o->fs->slabs, n);
 		return r;
@@ -226,7 +249,7 @@ int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, bool
 	int ret = 0;
 
 	if (n && edit_may_share_private(t, n)) {
-		ret = o->ops->lookup(o->ctx, bytenr, level, &refs, &flags, err);
+		ret = overlay_lookup_refs(o, bytenr, level, &refs, &flags, err);
 	} else if (n) {
 		t->private--;
 		t->private_inner -= level > 0;
@@ -236,7 +259,7 @@ int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, bool
 	if (n && refs <= 1)
 		overlay_forget_node(o, n);
 	o->freed++;
-	return o->ops->change(o->ctx, &drop, err);
+	return overlay_change_ref(o, &drop, err);
 }
 
 void edit_set_root(struct edit_tree *t, const struct node *n)
@@ -305,7 +328,7 @@ int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, str
 
 	r = overlay_open(o, &root, &t, err);
 	if (!r)
-		r = edit_ended(t, overlay_new_node(t, 0, NULL, &n, err));
+		r = edit_ended(t, overlay_new_node(t, 0, NULL, &n, err), err);
 	if (r)
 		return r;
 	t->fresh = true;

@@ -16,6 +16,7 @@
 #include "lib/base/sort.h"
 #include "lib/format/items/extent.h"
 #include "lib/tree/cursor.h"
+#include "lib/tree/failure.h"
 #include "lib/tree/filesystem.h"
 
 /* Add references to an extent (@add > 0), or drop them (@add < 0). */
@@ -86,19 +87,30 @@ struct overlay {
 	uint64_t copied;			/* blocks copied for edits */
 	uint64_t created;			/* new blocks */
 	uint64_t freed;				/* blocks dropped by trees, including private ones */
-	bool failed; /* a tree may be half changed: nothing may be committed */
+	struct failure *failure; /* set if a tree may be half changed */
 };
 
 /*
- * Begin a transaction's view of @fs, and set fs->overlay. Existing cursors must have been released.
+ * Begin a transaction's view of @fs, and set fs->overlay. Existing cursors must have been released. What fails half
+ * way is recorded in @failure.
  * @return 0 or -ENOMEM
  */
 int overlay_create(struct btrkit_fs *fs, uint64_t generation, const struct overlay_ops *ops, void *ctx,
-		   struct overlay **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		   struct failure *failure, struct overlay **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Drop it and its blocks, so that @fs is as before. NULL is allowed. */
 struct overlay *overlay_abort(struct overlay *o);
 /* The transaction is durable: move its blocks, which must be sealed, to the shared cache. The caller sets fs->super. */
 struct overlay *overlay_commit(struct overlay *o);
+
+/* Call the callbacks. If one fails, an edit is half done, which is recorded. @return what the callback returns */
+int overlay_alloc_block(struct overlay *o, uint64_t owner, unsigned level, const struct btrkit_key *first,
+			uint64_t *bytenr, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int overlay_lookup_refs(struct overlay *o, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int overlay_change_ref(struct overlay *o, const struct extent_change *change,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int overlay_set_full_backref(struct overlay *o, uint64_t bytenr, unsigned level,
+			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Open a tree for editing, or return the open one. @return 0; -ENOENT; <0 */
 int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

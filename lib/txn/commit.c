@@ -19,7 +19,6 @@
 #include "lib/io/undo.h"
 #include "lib/space/free_space_edit.h"
 #include "lib/txn/clock.h"
-#include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
 #include "lib/volume/volume.h"
 
@@ -149,11 +148,7 @@ int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err)
 		if (!refs_pending(txn->refs))
 			break;
 	}
-	if (ret) {
-		txn->failed = true;
-		delayed_fail(txn->delayed, ret, err);
-	}
-	return ret;
+	return failure_note_any(txn->failure, ret, err);
 }
 
 /* Linux before 3.6 did not maintain these fields. They become valid now, so stale contents must be cleared. */

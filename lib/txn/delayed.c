@@ -32,7 +32,6 @@ int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_e
 		return err_nomem(err);
 	d->txn = txn;
 	d->waiting_max = WAITING_MAX;
-	pthread_mutex_init(&d->failure.lock, NULL);
 	tickets_init(&d->tickets);
 	*ret = d;
 	return 0;
@@ -54,7 +53,6 @@ struct delayed *delayed_destroy(struct delayed *d)
 		free(t);
 	}
 	tickets_destroy(&d->tickets);
-	pthread_mutex_destroy(&d->failure.lock);
 	free(d->batch);
 	free(d);
 	return NULL;
@@ -103,7 +101,7 @@ static int open_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, 
 		}
 	}
 	/* There are none after a failed commit. */
-	r = delayed_judge(d, err);
+	r = failure_check(d->txn->failure, err);
 	if (r)
 		return r;
 	t = calloc(1, sizeof(*t));
@@ -193,9 +191,7 @@ static int judge_size(const struct delayed_tree *t, uint32_t size, struct btrkit
 /* Pass on the result of a change. If it may be half done, the transaction has failed. */
 static int ended(struct delayed_tree *t, int ret, const struct btrkit_error *err)
 {
-	if (ret && ret != -EEXIST && ret != -ENOENT && ret != -EINVAL)
-		delayed_fail(t->delayed, ret, err);
-	return ret;
+	return failure_note_fatal(t->delayed->txn->failure, ret, err);
 }
 
 /* Count memory by shard, and add it to the total only now and then. */

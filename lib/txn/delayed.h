@@ -83,21 +83,11 @@ struct delayed_tree {
 	atomic_uint_fast64_t next_inode; /* 0: not determined yet */
 };
 
-/* The first failure of the transaction. */
-struct delayed_failure {
-	pthread_mutex_t lock; /* taken after all others */
-	struct btrkit_error first;
-	bool of_commit; /* a commit failed: @first describes the state, too */
-	enum btrkit_commit_state state;
-};
-
 struct delayed {
 	struct btrkit_txn *txn;
 	_Atomic(struct delayed_tree *) list; /* grows at the head, with the lock of trees */
 	struct delayed_batch *batch; /* being assembled, with the lock of runs */
 	struct tickets tickets;
-	atomic_bool failed;	/* a change was half done, or a commit failed */
-	struct delayed_failure failure;
 	atomic_size_t waiting; /* approximate memory used by delayed items, except for what the last run left */
 	size_t waiting_max;    /* limit for that */
 	atomic_bool running;   /* delayed items are being run because of it */
@@ -107,18 +97,6 @@ struct delayed {
 int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Drop all delayed items. NULL is allowed. */
 struct delayed *delayed_destroy(struct delayed *d);
-
-/*
- * Mark the transaction as failed, because a change was half done. @err: its error, which may be NULL; the first one is
- * reported from now on. @return @ret
- */
-int delayed_fail(struct delayed *d, int ret, const struct btrkit_error *err);
-/* The same for a failed commit, with the state that it reported. */
-int delayed_fail_commit(struct delayed *d, int ret, const struct btrkit_error *err, enum btrkit_commit_state state);
-/* Whether the transaction has failed. @return 0; <0: it has, and this is the first error */
-int delayed_judge(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* @return whether a commit has failed; then @state is what it left */
-bool delayed_commit_failed(struct delayed *d, enum btrkit_commit_state *state);
 
 /*
  * Forget a subvolume that is being deleted. Requires exclusive use, and nothing delayed. Other users notice in the

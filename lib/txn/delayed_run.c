@@ -356,8 +356,7 @@ int delayed_run_taken(struct delayed *d, struct delayed_tree *t, size_t bytes, s
 		ret = csums_run(d->txn, err);
 		sync_unlock_trees(&d->txn->sync);
 	}
-	if (ret)
-		delayed_fail(d, ret, err);
+	failure_note_any(d->txn->failure, ret, err);
 	tickets_ran(&d->tickets);
 	return ret;
 }

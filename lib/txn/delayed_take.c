@@ -77,7 +77,7 @@ static int run_locked(struct delayed *d, enum keep keep, struct btrkit_error *er
 	int ret;
 
 	sync_close_gate(&d->txn->sync);
-	ret = delayed_judge(d, err);
+	ret = failure_check(d->txn->failure, err);
 	if (ret) {
 		sync_end_exclusive(&d->txn->sync);
 		return ret;
@@ -126,7 +126,7 @@ void delayed_run_much(struct delayed *d)
 
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
 {
-	int ret = delayed_judge(d, err);
+	int ret = failure_check(d->txn->failure, err);
 	struct delayed_tree *t;
 	size_t bytes;
 

@@ -35,12 +35,7 @@ static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, stru
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
-	ret = chunk_create(txn->space, &plan, &txn->super, &g, err);
-	if (ret) {
-		txn->failed = true;
-		delayed_fail(txn->delayed, ret, err);
-	}
-	return ret;
+	return failure_note_any(txn->failure, chunk_create(txn->space, &plan, &txn->super, &g, err), err);
 }
 
 /* Count the free blocks in groups of a type, up to @enough. */
@@ -83,7 +78,7 @@ static int make_room(struct btrkit_txn *txn, uint64_t need, enum txn_chunks chun
 		ret = chunks == TXN_NO_CHUNKS ? -ENOSPC : reserve_system(txn, err);
 		if (!ret)
 			ret = add_chunk(txn, BG_METADATA, chunks == TXN_CHUNKS_OF_PLENTY, err);
-		if (ret == -ENOSPC && !txn->failed)
+		if (ret == -ENOSPC && !failure_is_set(txn->failure))
 			return err_set(err, BTRKIT_NO_SPACE,
 				       "%" PRIu64 " tree blocks may be needed, %" PRIu64
 				       " are free, and no device has space for another chunk",
@@ -224,7 +219,7 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, c
 	/* A chunk is permanent, and takes space from data: do not allocate one for little. */
 	if (ret == -ENOSPC && chunks == TXN_CHUNKS_OF_PLENTY && most_credit(&a, credit, pieces).leaves < ENOUGH_CREDIT)
 		ret = make_room(txn, blocks_for(&a, &most, &bound), chunks, &pieces, err);
-	if (ret == -ENOSPC && credit->items && !txn->failed) {
+	if (ret == -ENOSPC && credit->items && !failure_is_set(txn->failure)) {
 		/* A chunk that was allocated for it has to be described, too. */
 		ret = begin_asking(txn, &a, err);
 		if (ret)

@@ -29,7 +29,7 @@ static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, en
 	pthread_mutex_lock(&t->lock);
 	all = t->held;
 	ticket_add(&all, &a);
-	ret = delayed_judge(txn->delayed, err);
+	ret = failure_check(txn->failure, err);
 	if (!ret)
 		ret = txn_reserve_items(txn, &all, need, &credit, chunks, err);
 	if (!ret) {
@@ -72,7 +72,7 @@ static int apply_refs(struct btrkit_txn *txn, struct btrkit_error *err)
 	sync_close_gate(&txn->sync);
 	sync_lock_trees(&txn->sync);
 	/* A commit by an exclusive thread may have failed. */
-	ret = delayed_judge(txn->delayed, err);
+	ret = failure_check(txn->failure, err);
 	if (!ret)
 		ret = txn_run_refs(txn, err);
 	sync_unlock_trees(&txn->sync);
@@ -236,13 +236,13 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 	bool waits = false;
 	int ret = -ENOSPC;
 
-	if (!d->tickets.may_commit || atomic_load(&d->failed))
+	if (!d->tickets.may_commit || failure_is_set(txn->failure))
 		return -ENOSPC;
 	tickets_count_step(&d->tickets, &d->tickets.stats.tickets);
 	wait_for_turn(&d->tickets, &w);
 	/* Whoever had the turn before may have committed already. */
 	sync_enter(&txn->sync);
-	if (!atomic_load(&d->failed)) {
+	if (!failure_is_set(txn->failure)) {
 		waits = delayed_waits(d);
 		sync_lock_trees(&txn->sync);
 		waits |= refs_pending_data(txn->refs) || space_pinned(txn->space, BG_DATA);
@@ -277,7 +277,7 @@ int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 	int ret;
 
 	sync_enter(&txn->sync);
-	ret = delayed_judge(txn->delayed, err);
+	ret = failure_check(txn->failure, err);
 	if (ret) {
 		sync_leave(&txn->sync);
 		return ret;

@@ -93,7 +93,7 @@ struct tickets {
 void tickets_init(struct tickets *t);
 void tickets_destroy(struct tickets *t);
 
-/* Reserve space and enter the gate. @return 0; -ENOSPC; <0; as delayed_judge() */
+/* Reserve space and enter the gate. @return 0; -ENOSPC; <0; as failure_check() */
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Give back what was granted and will not be used. The caller is still in the gate. */

@@ -22,17 +22,6 @@
 /* Size of blocks in memory from which on full leaves are written before the commit. */
 #define EARLY_BYTES (32u << 20)
 
-/* Callbacks of the overlay. If one of them fails, an edit is half done, and the transaction fails. */
-
-static int noticed(struct btrkit_txn *txn, int ret, const struct btrkit_error *err)
-{
-	if (ret) {
-		txn->failed = true;
-		delayed_fail(txn->delayed, ret, err);
-	}
-	return ret;
-}
-
 /*
  * Without a free space tree, only the extent tree says what is free. If one of its items is missing, existing data
  * would be overwritten. The checksums are the only other evidence of that data.
@@ -51,6 +40,8 @@ static int judge_place(struct btrkit_txn *txn, const struct range *r, struct btr
 	err_at_logical(err, r->start);
 	return -EUCLEAN;
 }
+
+/* Callbacks of the overlay. */
 
 static int alloc_block(void *ctx, uint64_t owner, unsigned level, const struct btrkit_key *first, uint64_t *bytenr,
 		       struct btrkit_error *err)
@@ -78,7 +69,7 @@ static int alloc_block(void *ctx, uint64_t owner, unsigned level, const struct b
 		ret = refs_change(txn->refs, &add, err);
 	if (!ret)
 		*bytenr = r.start;
-	return noticed(txn, ret, err);
+	return ret;
 }
 
 static int lookup_block(void *ctx, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
@@ -86,21 +77,21 @@ static int lookup_block(void *ctx, uint64_t bytenr, unsigned level, uint64_t *re
 {
 	struct btrkit_txn *txn = ctx;
 
-	return noticed(txn, refs_lookup(txn->refs, bytenr, level, refs, flags, err), err);
+	return refs_lookup(txn->refs, bytenr, level, refs, flags, err);
 }
 
 static int change_ref(void *ctx, const struct extent_change *change, struct btrkit_error *err)
 {
 	struct btrkit_txn *txn = ctx;
 
-	return noticed(txn, refs_change(txn->refs, change, err), err);
+	return refs_change(txn->refs, change, err);
 }
 
 static int set_full_backref(void *ctx, uint64_t bytenr, unsigned level, struct btrkit_error *err)
 {
 	struct btrkit_txn *txn = ctx;
 
-	return noticed(txn, refs_set_full_backref(txn->refs, bytenr, level, err), err);
+	return refs_set_full_backref(txn->refs, bytenr, level, err);
 }
 
 static const struct overlay_ops overlay_ops = {
@@ -114,20 +105,22 @@ static void destroy_writer(struct writer *w)
 {
 	btrkit_txn_abort(w->txn);
 	space_destroy(w->space);
+	failure_destroy(&w->failure);
 	free(w);
 }
 
 /* Refuse further writes, with the first error of a failed commit. */
-static int refuse(const struct writer *w, struct btrkit_error *err)
+static int refuse(struct writer *w, struct btrkit_error *err)
 {
 	static const char before[] = "an earlier transaction failed: ";
 	const int room = (int)(sizeof(err->message) - sizeof(before));
+	struct btrkit_error why = BTRKIT_ERROR_INIT;
 
-	if (err) {
-		*err = w->why;
+	if (failure_check(&w->failure, &why) && err) {
+		*err = why;
 		err->code = BTRKIT_SYSTEM;
 		err->err = -EROFS;
-		snprintf(err->message, sizeof(err->message), "%s%.*s", before, room, w->why.message);
+		snprintf(err->message, sizeof(err->message), "%s%.*s", before, room, why.message);
 	}
 	return -EROFS;
 }
@@ -149,10 +142,11 @@ static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_e
 			free(w);
 			return r;
 		}
+		failure_init(&w->failure);
 		fs->writer = w;
 		fs->writer_destroy = destroy_writer;
 	}
-	if (w->broken)
+	if (failure_of_commit(&w->failure, NULL))
 		return refuse(w, err);
 	if (w->txn)
 		return err_set(err, BTRKIT_BUSY, "a transaction is open already");
@@ -202,7 +196,7 @@ static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 	txn->free_space_tree = free_space_tree_is_valid(fs->super.compat_ro);
 	ret = refs_create(txn, &txn->refs, err);
 	if (!ret)
-		ret = overlay_create(fs, txn->generation, &overlay_ops, txn, &txn->overlay, err);
+		ret = overlay_create(fs, txn->generation, &overlay_ops, txn, txn->failure, &txn->overlay, err);
 	if (!ret)
 		ret = space_begin(txn->space, txn->overlay, err);
 	if (ret) {
@@ -233,6 +227,7 @@ static int start_txn(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 		return err_nomem(err);
 	txn->fs = fs;
 	txn->writer = w;
+	txn->failure = &w->failure;
 	txn->space = w->space;
 	txn->early_bytes = EARLY_BYTES;
 	sync_init(&txn->sync);
@@ -273,6 +268,7 @@ static void end(struct btrkit_txn *txn)
 {
 	txn->writer->txn = NULL;
 	drop(txn);
+	failure_forget(txn->failure);
 	free_txn(txn);
 }
 
@@ -290,7 +286,7 @@ int txn_tree(struct btrkit_txn *txn, uint64_t id, struct edit_tree **ret, struct
 
 int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *change, struct btrkit_error *err)
 {
-	return noticed(txn, refs_change(txn->refs, change, err), err);
+	return failure_note_any(txn->failure, refs_change(txn->refs, change, err), err);
 }
 
 int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret, struct btrkit_error *err)
@@ -299,13 +295,14 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 	int res;
 
 	res = space_alloc(txn->space, BG_DATA, min, max, txn->fs->super.sectorsize, &r, err);
+	if (res)
+		return res;
+	res = judge_place(txn, &r, err);
 	if (!res)
-		res = noticed(txn, judge_place(txn, &r, err), err);
-	if (!res)
-		res = noticed(txn, refs_new_extent(txn->refs, &r, true, 0, NULL, err), err);
+		res = refs_new_extent(txn->refs, &r, true, 0, NULL, err);
 	if (!res)
 		*ret = r;
-	return res;
+	return failure_note_any(txn->failure, res, err);
 }
 
 uint64_t txn_bytes(const struct btrkit_txn *txn)
@@ -414,14 +411,11 @@ static int commit(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_c
 {
 	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
 	struct commit_supers *supers = NULL;
-	struct writer *w = txn->writer;
 	/* If an earlier commit failed, its error already says what state it left. */
-	const bool before = delayed_commit_failed(txn->delayed, &reached);
+	const bool before = failure_of_commit(txn->failure, &reached);
 
 	if (!ret)
-		ret = delayed_judge(txn->delayed, err);
-	if (!ret && (txn->failed || txn->overlay->failed))
-		ret = err_set(err, BTRKIT_INVALID, "an edit failed: the transaction cannot be committed");
+		ret = failure_check(txn->failure, err);
 	if (!ret && !changed_anything(txn)) {
 		drop(txn);
 		*state = BTRKIT_COMMIT_NEW;
@@ -436,11 +430,9 @@ static int commit(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_c
 	commit_supers_free(supers);
 	if (ret && !before)
 		tell_state(reached, err);
-	if (ret && !w->broken) {
-		w->broken = true;
-		w->why = *err;
-	}
-	w->stats.commit_ns += now_ns() - start;
+	if (ret)
+		failure_note_commit(txn->failure, ret, err, reached);
+	txn->writer->stats.commit_ns += now_ns() - start;
 	*state = reached;
 	return ret;
 }
@@ -484,12 +476,8 @@ int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 	/* Threads before the gate may open trees or reserve space, but not while one transaction replaces the other. */
 	sync_lock_trees(&txn->sync);
 	ret = commit(txn, start, ret, &reached, err);
-	if (ret) {
-		txn->failed = true;
-		delayed_fail_commit(txn->delayed, ret, err, reached);
-	} else {
-		ret = noticed(txn, go_on(txn, err), err);
-	}
+	if (!ret)
+		ret = failure_note_any(txn->failure, go_on(txn, err), err);
 	sync_unlock_trees(&txn->sync);
 	return ret;
 }

@@ -15,6 +15,7 @@
 
 #include "lib/space/space.h"
 #include "lib/tree/edit.h"
+#include "lib/tree/failure.h"
 #include "lib/txn/csums.h"
 #include "lib/txn/sync.h"
 
@@ -32,14 +33,14 @@ struct writer {
 	struct btrkit_write_stats stats;
 	uint64_t next_root; /* greater than all subvolume IDs allocated so far, or 0 */
 	bool level;  /* all superblock mirrors match the primary superblocks */
-	bool broken; /* a commit failed: further writes are refused */
-	struct btrkit_error why; /* the first error of that */
+	struct failure failure; /* of the open transaction, or of a commit: then further writes are refused */
 };
 
 struct btrkit_txn {
 	struct btrkit_fs *fs;
 	struct writer *writer;
 	struct txn_sync sync;
+	struct failure *failure; /* that of the writer; once it is set, the transaction can only be aborted */
 	struct overlay *overlay;
 	struct space *space;
 	struct refs *refs;
@@ -50,7 +51,6 @@ struct btrkit_txn {
 	uint64_t early_bytes;  /* size of blocks in memory from which on full leaves are written early */
 	struct disk_super super; /* what the commit will write; changes of features and chunks are made here */
 	uint64_t generation;
-	bool failed;	   /* an edit failed half way: the transaction can only be aborted */
 	bool quotas;	   /* qgroups are enabled, and must be marked when they become inconsistent */
 	bool simple_quota; /* simple quotas are enabled: references of files must not change */
 	/*

@@ -20,6 +20,7 @@ struct world {
 	struct written bytes;
 	struct btrkit_fs *fs;
 	struct space *space;
+	struct failure failure;
 	struct overlay *o;
 	struct disk_super super;
 	bool tree; /* free space tree */
@@ -57,7 +58,8 @@ static const struct overlay_ops ops = { .alloc = take_block, .change = change };
 
 static void begin(struct world *w)
 {
-	assert_int_equal(overlay_create(w->fs, w->fs->super.generation + 1, &ops, w, &w->o, NULL), 0);
+	failure_init(&w->failure);
+	assert_int_equal(overlay_create(w->fs, w->fs->super.generation + 1, &ops, w, &w->failure, &w->o, NULL), 0);
 	assert_int_equal(space_begin(w->space, w->o, NULL), 0);
 	w->super = w->fs->super.disk;
 }

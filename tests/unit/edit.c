@@ -21,6 +21,7 @@ struct model_item {
 
 struct world {
 	struct btrkit_fs *fs;
+	struct failure failure;
 	struct overlay *o;
 	struct edit_tree *t;
 	uint32_t nodesize;
@@ -84,7 +85,8 @@ static struct world *create(uint32_t nodesize, uint64_t seed)
 	assert_int_equal(btrkit_io_memory(200ull << 20, &io, NULL), 0);
 	assert_int_equal(btrkit_mkfs(&io, 1, &opts, NULL, NULL), 0);
 	assert_int_equal(btrkit_fs_open(&io, 1, NULL, &w->fs, NULL), 0);
-	assert_int_equal(overlay_create(w->fs, w->fs->super.generation + 1, &ops, w, &w->o, NULL), 0);
+	failure_init(&w->failure);
+	assert_int_equal(overlay_create(w->fs, w->fs->super.generation + 1, &ops, w, &w->failure, &w->o, NULL), 0);
 	assert_int_equal(overlay_new_tree(w->o, TREE, &w->t, NULL), 0);
 	return w;
 }
@@ -445,7 +447,7 @@ static void test_arguments(void **state)
 	assert_int_equal(edit_delete_many(w->t, &KEY(1, 2, 4), 1, count_gone, NULL, &taken, &err), -ENOENT);
 	assert_int_equal(edit_rekey(w->t, &KEY(1, 2, 4), &KEY(1, 2, 5), &err), -ENOENT);
 	/* None of these calls changed anything. */
-	assert_false(w->o->failed);
+	assert_false(failure_is_set(&w->failure));
 	/* An item that its own validator rejects is found when the block is sealed. */
 	assert_int_equal(edit_insert(w->t, &KEY(256, KEY_ROOT_ITEM, 0), data, 8, &err), 0);
 	assert_int_equal(seal_all(w, &err), -EUCLEAN);
@@ -469,7 +471,7 @@ static void test_no_space(void **state)
 		for (uint32_t i = 0; !ret && i < 100; i++)
 			ret = edit_insert(w->t, &KEY(300, 2, i * 7 % 100), data, sizeof(data), NULL);
 		assert_int_equal(ret, -ENOSPC);
-		assert_true(w->o->failed);
+		assert_true(failure_is_set(&w->failure));
 		assert_int_equal(w->fs->root_tree.bytenr, root.bytenr);
 		destroy(w);
 	}

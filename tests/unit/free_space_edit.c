@@ -30,6 +30,7 @@ struct model {
 
 struct world {
 	struct btrkit_fs *fs;
+	struct failure failure;
 	struct overlay *o;
 	struct edit_tree *t;
 	struct model models[GROUPS];
@@ -86,7 +87,8 @@ static struct world *create(uint32_t nodesize, uint64_t seed)
 	assert_int_equal(btrkit_io_memory(200ull << 20, &io, NULL), 0);
 	assert_int_equal(btrkit_mkfs(&io, 1, &opts, NULL, NULL), 0);
 	assert_int_equal(btrkit_fs_open(&io, 1, NULL, &w->fs, NULL), 0);
-	assert_int_equal(overlay_create(w->fs, w->fs->super.generation + 1, &ops, w, &w->o, NULL), 0);
+	failure_init(&w->failure);
+	assert_int_equal(overlay_create(w->fs, w->fs->super.generation + 1, &ops, w, &w->failure, &w->o, NULL), 0);
 	assert_int_equal(overlay_new_tree(w->o, OID_FREE_SPACE_TREE, &w->t, NULL), 0);
 	for (unsigned i = 0; i < GROUPS; i++) {
 		struct model *m = &w->models[i];
@@ -248,7 +250,7 @@ static void commit(struct world *w)
 
 	seal(w);
 	overlay_commit(w->o);
-	assert_int_equal(overlay_create(w->fs, generation + 1, &ops, w, &w->o, NULL), 0);
+	assert_int_equal(overlay_create(w->fs, generation + 1, &ops, w, &w->failure, &w->o, NULL), 0);
 	assert_int_equal(overlay_adopt_tree(w->o, &root, blocks, &w->t, NULL), 0);
 }
 

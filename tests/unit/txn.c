@@ -192,7 +192,7 @@ static void what_cannot_begin(void **state)
 	written_commit(txn);
 	assert_int_equal(w.calls, 0);
 	txn = written_start(fs);
-	txn->failed = true;
+	failure_note(txn->failure, -EINVAL, NULL);
 	assert_int_equal(btrkit_txn_commit(txn, NULL, &err), -EINVAL);
 	assert_int_equal(btrkit_txn_start(fs, &txn, &err), -EROFS);
 	assert_null(btrkit_txn_abort(NULL));
