@@ -33,6 +33,7 @@ struct space_group {
 	bool changed;		   /* item differs from the tree; set to false by those who write it there */
 	bool fresh;		   /* created in this transaction, completely free and so never loaded */
 	bool removed;		   /* in this transaction: nothing is allocated here any more */
+	unsigned read_only;	   /* calls of space_inc_ro() without space_dec_ro() */
 	bool loaded;
 	bool by_extents;	   /* loaded from the extent tree, so nothing else has to be checked */
 	bool touched;		   /* in this transaction: listed by space_next_touched() */
@@ -80,8 +81,28 @@ void space_aborted(struct space *s);
  */
 int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint64_t align, struct range *ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Allocates exactly @r, which must be whole sectors of one group. For extents whose address is known and whose data is
+ * on the devices already, as those of a log tree: with parity, the range may also be in a full stripe that has other
+ * contents, and nothing else is allocated in the full stripes of the range before the commit, because writing there
+ * would require all of their data. To keep a range untouched until the commit, as Linux does with the blocks of a log
+ * tree, allocate it and call space_unalloc().
+ * @return 0; -EBUSY: some of it is used, allocated or pinned, the group is read-only, or the transaction has allocated
+ * another part of a full stripe of it; -EUCLEAN: the range is in no group, or by the extent tree of the last commit it
+ * is in use; -EINVAL: these are no whole sectors; <0. On failure, the range is not allocated.
+ */
+int space_alloc_exact(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Give back an allocation that was never in the extent tree: it is pinned. */
 int space_unalloc(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Makes a group read-only, like Linux while it relocates one: nothing is allocated there, and its space counts neither
+ * as free nor as what a commit frees. Its extents can still be read and freed, and the group can be removed. Calls are
+ * counted, each must be taken back by space_dec_ro(). This is a state of the handle: neither a commit nor an abort
+ * changes it, except that it ends with the group. What was reserved before is not affected: see txn_inc_ro().
+ */
+void space_inc_ro(struct space_group *g);
+void space_dec_ro(struct space_group *g);
+
 /*
  * Close rows with parity of which the transaction has taken a part: nothing else in them is allocated before the
  * commit. For callers that write full rows before it. @return 0; -ENOMEM

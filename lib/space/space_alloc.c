@@ -13,9 +13,21 @@ static uint64_t *next_of(struct space *s, uint64_t type)
 	return &s->next[type & BG_DATA ? 0 : type & BG_METADATA ? 1 : 2];
 }
 
+void space_inc_ro(struct space_group *g)
+{
+	g->read_only++;
+}
+
+void space_dec_ro(struct space_group *g)
+{
+	g->read_only--;
+}
+
 static bool serves(const struct space_group *g, uint64_t type)
 {
-	return !g->removed && g->item.flags & type && !(g->item.flags & ~(BG_TYPE_MASK | BG_PROFILE_MASK));
+	if (g->removed || g->read_only)
+		return false;
+	return g->item.flags & type && !(g->item.flags & ~(BG_TYPE_MASK | BG_PROFILE_MASK));
 }
 
 /* Upper bound of the free space of a group, without loading it. */
@@ -100,7 +112,8 @@ int space_check_unused(struct cursor *extents, const struct range *r, struct btr
  * Data is written as soon as it is allocated, long before the commit inserts it into the extent tree and would find
  * what is there. So check the last commit. Within this transaction nothing is allocated twice.
  */
-static int judge(struct space *s, const struct space_group *g, const struct range *r, struct btrkit_error *err)
+int space_check_committed(struct space *s, const struct space_group *g, const struct range *r,
+			  struct btrkit_error *err)
 {
 	struct tree_root root;
 	int ret;
@@ -119,7 +132,7 @@ static int judge(struct space *s, const struct space_group *g, const struct rang
 
 static int take(struct space *s, struct space_group *g, const struct range *r, uint64_t type, struct btrkit_error *err)
 {
-	int ret = judge(s, g, r, err);
+	int ret = space_check_committed(s, g, r, err);
 
 	if (!ret)
 		ret = free_map_remove(g->free, r, err);

@@ -38,6 +38,13 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 int space_committed_root(const struct space *s, uint64_t id, struct tree_root *ret,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * Checks that the last commit does not use a free range of a group.
+ * @return 0; -EUCLEAN: by its extent tree it does; <0
+ */
+int space_check_committed(struct space *s, const struct space_group *g, const struct range *r,
+			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* Record a change for space_take_changes(). */
 int space_record(struct space_group *g, const struct range *r, bool free, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -253,6 +253,22 @@ static int bound_held(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error
 	return r;
 }
 
+int txn_inc_ro(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err)
+{
+	uint64_t need, pieces;
+	int ret;
+
+	space_inc_ro(g);
+	ret = bound_held(txn, &need, err);
+	if (!ret)
+		ret = reserve_system(txn, err);
+	if (!ret)
+		ret = make_room(txn, need, TXN_CHUNKS, &pieces, err);
+	if (ret)
+		space_dec_ro(g);
+	return ret;
+}
+
 int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	uint64_t need, pieces;

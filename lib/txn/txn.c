@@ -289,20 +289,42 @@ int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *chan
 	return failure_note_any(txn->failure, refs_change(txn->refs, change, err), err);
 }
 
+/* Space for data was allocated. If this fails, the transaction does. */
+static int new_data(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
+{
+	int ret = judge_place(txn, r, err);
+
+	if (!ret)
+		ret = refs_new_extent(txn->refs, r, true, 0, NULL, err);
+	return failure_note_any(txn->failure, ret, err);
+}
+
 int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret, struct btrkit_error *err)
 {
 	struct range r;
 	int res;
 
 	res = space_alloc(txn->space, BG_DATA, min, max, txn->fs->super.sectorsize, &r, err);
-	if (res)
-		return res;
-	res = judge_place(txn, &r, err);
 	if (!res)
-		res = refs_new_extent(txn->refs, &r, true, 0, NULL, err);
+		res = new_data(txn, &r, err);
 	if (!res)
 		*ret = r;
-	return failure_note_any(txn->failure, res, err);
+	return res;
+}
+
+int txn_alloc_data_exact(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
+{
+	const struct space_group *g = space_group_of(txn->space, r->start);
+	int ret;
+
+	if (g && !(g->item.flags & BG_DATA)) {
+		ret = err_corrupt(err, NULL, "range of %" PRIu64 " bytes for data is in a block group for metadata",
+				  r->length);
+		err_at_logical(err, r->start);
+		return ret;
+	}
+	ret = space_alloc_exact(txn->space, r, err);
+	return ret ? ret : new_data(txn, r, err);
 }
 
 uint64_t txn_bytes(const struct btrkit_txn *txn)

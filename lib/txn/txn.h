@@ -81,10 +81,25 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
+ * Allocates exactly @r for file data whose address is known and which is on the devices already: see
+ * space_alloc_exact(). The caller must add the first reference, as for txn_alloc_data().
+ * @return as space_alloc_exact(); also -EUCLEAN: the range is not in a group for data, or without a free space tree the
+ * checksum tree says that it is in use
+ */
+int txn_alloc_data_exact(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
  * With mixed block groups: reduce *@max so that the space reserved for tree blocks remains free. Otherwise do nothing.
  * @return 0; -ENOSPC: not even @min; <0
  */
 int txn_spare_mixed(struct btrkit_txn *txn, uint64_t min, uint64_t *max, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Makes a group read-only by space_inc_ro(), and makes sure that what was reserved can still be allocated elsewhere,
+ * with new chunks if necessary. To be taken back by space_dec_ro(). Not during an edit.
+ * @return 0; -ENOSPC: the group is as before, with at most an additional empty chunk; <0
+ */
+int txn_inc_ro(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Allocate a data chunk. Not during an edit. @return 0; -ENOSPC; <0 */
 int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
