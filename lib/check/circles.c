@@ -26,7 +26,7 @@ struct circles {
 	const struct check_root *root;
 	struct cursor cur;
 	uint8_t *buf;	      /* a block */
-	struct check_list at; /* const struct check_block *: blocks to read, level by level */
+	struct array at; /* const struct check_block *: blocks to read, level by level */
 	struct mark *marks;
 	size_t num_marks, room; /* a power of two */
 	uint64_t ways, told;

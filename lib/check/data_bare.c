@@ -22,7 +22,7 @@ void check_bare_data(struct check *c, uint64_t start, uint64_t length)
 	if (to && range_end(to) == start) {
 		to->length += length;
 	} else {
-		to = check_list_room(&c->bare, sizeof(*to));
+		to = array_add(&c->bare, sizeof(*to), NULL);
 		if (to)
 			*to = (struct range){ start, length };
 	}

@@ -62,7 +62,7 @@ static void mark(struct rows *r, uint64_t start, uint64_t end)
 	}
 }
 
-static void mark_list(struct rows *r, const struct check_list *list)
+static void mark_list(struct rows *r, const struct array *list)
 {
 	const struct range *ranges = list->at;
 

@@ -26,7 +26,7 @@ struct load {
 	struct btrkit_key key;
 	uint64_t counted, sum;
 	/* Hashes of its references without their counts: inline ones, and keyed ones with nearby key offsets. */
-	struct check_list inline_refs, near;
+	struct array inline_refs, near;
 	uint64_t near_hash;
 };
 
@@ -111,7 +111,7 @@ static void judge_place(struct load *l)
 	((struct check_group *)l->c->groups.at)[l->group_hint].used += l->item.num_bytes;
 }
 
-static bool is_among(const struct check_list *list, uint64_t hash)
+static bool is_among(const struct array *list, uint64_t hash)
 {
 	const uint64_t *at = list->at;
 
@@ -121,7 +121,7 @@ static bool is_among(const struct check_list *list, uint64_t hash)
 	return false;
 }
 
-static void add_hash(struct load *l, struct check_list *list, uint64_t hash)
+static void add_hash(struct load *l, struct array *list, uint64_t hash)
 {
 	uint64_t *to;
 
@@ -133,7 +133,7 @@ static void add_hash(struct load *l, struct check_list *list, uint64_t hash)
 }
 
 /* Adds a reference to the current extent. */
-static void take_ref(struct load *l, const struct extent_ref *ref, struct check_list *list)
+static void take_ref(struct load *l, const struct extent_ref *ref, struct array *list)
 {
 	const bool of_data = ref->type == KEY_EXTENT_DATA_REF || ref->type == KEY_SHARED_DATA_REF;
 	uint64_t hash;

@@ -10,23 +10,9 @@
 
 #include "lib/check/state.h"
 
-void *check_list_room(struct check_list *list, size_t size)
+void *check_list_add(struct check *c, struct array *list, size_t size)
 {
-	if (list->n == list->room) {
-		const size_t room = list->room ? 2 * list->room : 16;
-		void *more = reallocarray(list->at, room, size);
-
-		if (!more)
-			return NULL;
-		list->at = more;
-		list->room = room;
-	}
-	return (uint8_t *)list->at + list->n++ * size;
-}
-
-void *check_list_add(struct check *c, struct check_list *list, size_t size)
-{
-	void *ret = check_list_room(list, size);
+	void *ret = array_add(list, size, NULL);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	if (!ret)

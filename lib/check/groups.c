@@ -9,7 +9,7 @@
 struct loading {
 	struct volume_check *v;
 	struct cursor cur;
-	struct check_list items; /* struct block_group, by address, not overlapping */
+	struct array items; /* struct block_group, by address, not overlapping */
 };
 
 static void blame(const struct loading *l, enum check_code code, const struct btrkit_key *key, const char *field,

@@ -52,15 +52,15 @@ bool log_is_used(struct log *l, uint64_t start, uint64_t length)
 	return i && start - check_block_bytenr(check_block_at(t, i - 1)) < l->c->items.nodesize;
 }
 
-static void want(struct log *l, uint64_t bytenr, uint64_t generation, uint8_t level, const struct btrkit_key *key)
+/* Checks a pointer to a block, which has a key if it is in a node. @return whether to follow it */
+static bool want(struct log *l, uint64_t bytenr, const struct btrkit_key *key)
 {
 	const struct check_group *g = check_group_of(l->c, bytenr, &l->group_hint);
-	struct log_ref *to;
 
 	if (!meet(l, bytenr)) {
 		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr", "block of a log tree is referenced twice");
 		l->lost = true;
-		return;
+		return false;
 	}
 	if (!l->c->extents_lost && log_is_used(l, bytenr, l->c->items.nodesize))
 		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
@@ -68,123 +68,133 @@ static void want(struct log *l, uint64_t bytenr, uint64_t generation, uint8_t le
 	else if (g && !(g->flags & BG_METADATA))
 		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
 			"block of a log tree is not in a metadata block group");
-	to = check_list_add(l->c, &l->pending, sizeof(*to));
-	if (!to)
-		return;
-	*to = (struct log_ref){ .ref = { bytenr, generation, OID_TREE_LOG, level, NULL }, .has_key = key };
-	if (key)
-		to->first_key = *key;
+	return true;
 }
 
-static void take_tree(struct log *l, uint64_t logical, const struct item *item)
+/* Linux validates it like a root item of the root tree. */
+static void check_tree_item(struct log *l, const struct sweep_log_item *at, const struct root_item *ri)
 {
-	struct root_item ri;
-	struct tree_root *to;
+	const struct btrkit_key *key = &at->item->key;
 
-	if (root_item_decode(&l->c->items, item, &ri, NULL))
-		return;
-	/* Linux validates it like a root item of the root tree. */
-	if (ri.drop_progress.objectid && !ri.drop_level)
-		log_say(l, CHECK_LOG_ROOT, logical, &item->key, "drop_progress",
+	if (ri->drop_progress.objectid && !ri->drop_level)
+		log_say(l, CHECK_LOG_ROOT, at->leaf->bytenr, key, "drop_progress",
 			"log tree is being dropped, but has drop level 0");
-	if (ri.generation_v2 && ri.generation_v2 != ri.generation)
-		log_say(l, CHECK_ROOT_GENERATION, logical, &item->key, "generation_v2",
+	if (ri->generation_v2 && ri->generation_v2 != ri->generation)
+		log_say(l, CHECK_ROOT_GENERATION, at->leaf->bytenr, key, "generation_v2",
 			"log tree has two different generations");
-	if (item->key.objectid != OID_TREE_LOG || !check_find_root(l->c, item->key.offset)) {
-		if (!l->c->blocks_lost)
-			log_say(l, CHECK_LOG_TREE, logical, &item->key, "key.offset",
-				"log tree belongs to a subvolume that does not exist");
-		return;
-	}
-	if (!oid_is_file_tree(item->key.offset))
-		log_say(l, CHECK_LOG_ROOT, logical, &item->key, "key.offset",
+}
+
+static int tree(void *ctx, const struct sweep_log_item *at, const struct root_item *ri, bool *read,
+		struct btrkit_error *err)
+{
+	struct log *l = ctx;
+	const struct btrkit_key *key = &at->item->key;
+
+	(void)err;
+	check_tree_item(l, at, ri);
+	*read = *read && check_find_root(l->c, key->offset);
+	if (!*read && !l->c->blocks_lost)
+		log_say(l, CHECK_LOG_TREE, at->leaf->bytenr, key, "key.offset",
+			"log tree belongs to a subvolume that does not exist");
+	if (*read && !oid_is_file_tree(key->offset))
+		log_say(l, CHECK_LOG_ROOT, at->leaf->bytenr, key, "key.offset",
 			"log tree belongs to a tree without files");
-	to = check_list_add(l->c, &l->trees, sizeof(*to));
-	if (to)
-		*to = tree_root_of(&item->key, &ri);
+	return 0;
 }
 
-/* Handles an item of the log root tree or of a log tree. */
-static void take_item(struct log *l, const struct node *leaf, const struct item *item)
+static int item(void *ctx, const struct sweep_log_item *at, bool top, bool *take, struct btrkit_error *err)
 {
-	if (l->top != (item->key.type == KEY_ROOT_ITEM))
-		log_say(l, CHECK_ITEM_TREE, leaf->bytenr, &item->key, "key.type",
+	struct log *l = ctx;
+	const bool fits = top == (at->item->key.type == KEY_ROOT_ITEM);
+
+	(void)err;
+	if (!fits)
+		log_say(l, CHECK_ITEM_TREE, at->leaf->bytenr, &at->item->key, "key.type",
 			"item type does not belong in a log tree");
-	else if (l->top)
-		take_tree(l, leaf->bytenr, item);
-	else
-		log_files_item(l, leaf, item);
+	*take = fits && (top || log_files_item(l, at->leaf, at->item));
+	return 0;
 }
 
-static void judge_leaf(struct log *l, const struct node *leaf)
+static int invalid(void *ctx, const struct sweep_log_item *at, int ret, const struct btrkit_error *what,
+		   struct btrkit_error *err)
 {
-	struct item_ctx ctx = l->c->items;
+	struct log *l = ctx;
 
-	ctx.owner = OID_TREE_LOG;
-	for (uint32_t i = 0; i < leaf->nritems; i++) {
-		const struct item item = leaf_item(leaf, i);
-		struct btrkit_error what = BTRKIT_ERROR_INIT;
+	(void)ret;
+	(void)err;
+	check_tell(l->c, CHECK_ITEM_INVALID, what);
+	log_files_doubt(l, at->item);
+	return 0;
+}
 
-		if (!i && l->any && key_cmp(&item.key, &l->last) <= 0) {
-			log_say(l, CHECK_BLOCK_PARENT, leaf->bytenr, &item.key, "key",
-				"first key of leaf is not greater than the last key of the previous one");
-			l->lost = true;
-		}
-		l->any = true;
-		l->last = item.key;
-		if (!item_validate(&ctx, &item, &what)) {
-			take_item(l, leaf, &item);
-			continue;
-		}
-		err_at_tree(&what, OID_TREE_LOG);
-		err_at_logical(&what, leaf->bytenr);
-		err_at_item(&what, i, &item.key);
-		check_tell(l->c, CHECK_ITEM_INVALID, &what);
-		log_files_doubt(l, &item);
+static int disorder(void *ctx, const struct sweep_log_item *at, struct btrkit_error *err)
+{
+	struct log *l = ctx;
+
+	(void)err;
+	log_say(l, CHECK_BLOCK_PARENT, at->leaf->bytenr, &at->item->key, "key",
+		"first key of leaf is not greater than the last key of the previous one");
+	l->lost = true;
+	return 0;
+}
+
+static int begin(void *ctx, const struct tree_root *root, bool top, bool *read, struct btrkit_error *err)
+{
+	struct log *l = ctx;
+
+	(void)err;
+	l->lost = false;
+	if (!top)
+		log_files_begin(l, root->key_offset);
+	*read = want(l, root->bytenr, NULL);
+	if (!*read && !top)
+		log_files_end(l);
+	return l->c->failed;
+}
+
+static int end(void *ctx, const struct tree_root *root, bool top, struct btrkit_error *err)
+{
+	struct log *l = ctx;
+
+	(void)root;
+	(void)err;
+	if (!top)
+		log_files_end(l);
+	return l->c->failed;
+}
+
+/* --- How blocks are read: every copy. Each block is read only once, whatever the pointers say. --- */
+
+static int get(void *ctx, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
+{
+	struct log *l = ctx;
+
+	(void)err;
+	if (!check_read_block(l->c, ref, l->buf)) {
+		l->lost = true;
+		return l->c->failed;
 	}
+	l->node = check_node(l->c, l->buf);
+	*ret = &l->node;
+	l->c->result.blocks++;
+	return l->c->failed;
 }
 
-/* Pushes the children in reverse order, so that the first one is read next. */
-static void judge_node(struct log *l, const struct node *n)
+static void put(void *ctx, struct node *n)
 {
-	for (uint32_t i = n->nritems; i-- > 0;) {
-		struct btrkit_key key;
-		const struct node_ref ref = node_child(n, i, OID_TREE_LOG, &key);
-
-		want(l, ref.bytenr, ref.generation, ref.level, &key);
-	}
+	(void)ctx;
+	(void)n;
 }
 
-/* Reads the leaves in key order, and each block only once, so that this terminates. */
-static void read_tree(struct log *l, const struct tree_root *root, bool top, uint8_t *buf)
+static int pointer(void *ctx, const struct node *parent, uint32_t slot, const struct node_ref *ref, bool ordered,
+		   bool *follow, struct btrkit_error *err)
 {
-	l->top = top;
-	l->lost = l->any = false;
-	want(l, root->bytenr, root->generation, root->level, NULL);
-	while (l->pending.n && !check_failed(l->c)) {
-		struct log_ref at = ((const struct log_ref *)l->pending.at)[--l->pending.n];
-		struct node n;
-
-		if (at.has_key)
-			at.ref.first_key = &at.first_key;
-		if (!check_read_block(l->c, &at.ref, buf)) {
-			l->lost = true;
-			continue;
-		}
-		l->c->result.blocks++;
-		n = check_node(l->c, buf);
-		if (n.level)
-			judge_node(l, &n);
-		else
-			judge_leaf(l, &n);
-	}
-}
-
-static void read_files(struct log *l, const struct tree_root *root, uint8_t *buf)
-{
-	log_files_begin(l, root->key_offset);
-	read_tree(l, root, false, buf);
-	log_files_end(l);
+	(void)parent;
+	(void)slot;
+	(void)ordered;
+	(void)err;
+	*follow = want(ctx, ref->bytenr, ref->first_key);
+	return 0;
 }
 
 static void release(struct log *l)
@@ -196,33 +206,52 @@ static void release(struct log *l)
 		HASH_DEL(l->met, b);
 		free(b);
 	}
-	free(l->trees.at);
-	free(l->pending.at);
+	/* Still there if the check ended within a tree. */
+	if (l->has_subvolume)
+		cursor_release(&l->subvolume);
 	free(l->wanted.at);
 	free(l->modes.at);
 	free(l->names.at);
+	free(l->buf);
+}
+
+static void read_logs(struct log *l)
+{
+	const struct sweep_blocks from = { .get = get, .put = put, .pointer = pointer, .ctx = l };
+	const struct sweep_log_events to = {
+		.begin = begin,
+		.end = end,
+		.tree = tree,
+		.item = item,
+		.invalid = invalid,
+		.disorder = disorder,
+		.inode = log_inode,
+		.name = log_inode_ref,
+		.entry = log_entry,
+		.range = log_range,
+		.extent = log_extent,
+		.csums = log_csums,
+		.ctx = l,
+	};
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	int ret = sweep_logs(l->c->fs, &from, &to, &err);
+
+	if (ret && !check_failed(l->c))
+		check_fail(l->c, ret, &err);
 }
 
 int check_logs(struct check *c)
 {
-	const struct super *super = &c->fs->super;
-	/* Log trees belong to the next transaction. */
-	const struct tree_root root = { OID_TREE_LOG, 0, super->log_root, super->generation + 1,
-					super->log_root_level };
 	struct log l = { .c = c };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	uint8_t *buf;
 
-	if (!super->log_root)
+	if (!c->fs->super.log_root)
 		return 0;
-	buf = io_buffer(c->items.nodesize);
-	if (!buf)
+	l.buf = io_buffer(c->items.nodesize);
+	if (!l.buf)
 		return check_fail(c, err_nomem(&err), &err);
-	read_tree(&l, &root, true, buf);
-	for (size_t i = 0; i < l.trees.n && !check_failed(c); i++)
-		read_files(&l, (const struct tree_root *)l.trees.at + i, buf);
+	read_logs(&l);
 	log_data_join(&l);
 	release(&l);
-	free(buf);
 	return c->failed;
 }

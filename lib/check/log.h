@@ -12,18 +12,12 @@
 #include "lib/base/hash.h"
 #include "lib/check/state.h"
 #include "lib/space/range.h"
+#include "lib/sweep/log.h"
 
 /* A block that was visited, so that further pointers to it do not cause it to be read again. */
 struct log_block {
 	uint64_t bytenr;
 	UT_hash_handle hh;
-};
-
-/* A pointer that has yet to be followed. */
-struct log_ref {
-	struct node_ref ref;
-	struct btrkit_key first_key;
-	bool has_key;
 };
 
 /* The inode whose items are being read. */
@@ -58,26 +52,23 @@ struct log_wanted {
 
 struct log {
 	struct check *c;
-	struct check_list trees;   /* struct tree_root */
-	struct check_list pending; /* struct log_ref of one tree, used as a stack */
+	uint8_t *buf; /* the block being read, and what it says about itself */
+	struct node node;
 	struct log_block *met;
 	struct check_hints hints;
 	size_t block_hint, group_hint;
-	bool top; /* the log root tree is being read */
 
 	/* About the tree that is being read: */
-	bool lost; /* some of it is unreadable or out of order */
-	bool any;  /* whether there was an item; the key of the last one follows */
-	struct btrkit_key last;
+	bool lost;		 /* some of it is unreadable or out of order */
 	struct cursor subvolume; /* in the subvolume that the log belongs to */
 	bool has_subvolume;	 /* which exists and can be searched completely */
 	struct log_inode inode;
 	uint64_t asked; /* the last inode looked up in the subvolume, and the result */
 	uint32_t answer;
-	size_t first_sum;	  /* index in check.log_sums of the tree's first one */
-	struct check_list wanted; /* struct log_wanted */
-	struct check_list modes;  /* struct log_mode, by objectid */
-	struct check_list names;  /* struct log_name */
+	size_t first_sum;    /* index in check.log_sums of the tree's first one */
+	struct array wanted; /* struct log_wanted */
+	struct array modes;  /* struct log_mode, by objectid */
+	struct array names;  /* struct log_name */
 };
 
 void log_say(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
@@ -85,15 +76,23 @@ void log_say(struct log *l, enum check_code code, uint64_t logical, const struct
 /* Whether the extent tree has an extent in the range. */
 bool log_is_used(struct log *l, uint64_t start, uint64_t length);
 
-/* log_files.c: called at the start of a tree, for each valid item, for each invalid item, and at the end. */
+/* log_files.c: called at the start and end of a log, and for each invalid item. */
 void log_files_begin(struct log *l, uint64_t subvolume);
-void log_files_item(struct log *l, const struct node *leaf, const struct item *item);
 void log_files_doubt(struct log *l, const struct item *item);
 void log_files_end(struct log *l);
+/* Checks what all items have in common. @return whether it is one that its own event should see */
+bool log_files_item(struct log *l, const struct node *leaf, const struct item *item);
+/* Events of lib/sweep/log.h; @ctx is the struct log. */
+int log_inode(void *ctx, const struct sweep_log_item *at, const struct inode_item *inode, struct btrkit_error *err);
+int log_inode_ref(void *ctx, const struct sweep_log_item *at, const struct inode_ref *ref, struct btrkit_error *err);
+int log_entry(void *ctx, const struct sweep_log_item *at, unsigned number, const struct dir_entry *e,
+	      struct btrkit_error *err);
+int log_range(void *ctx, const struct sweep_log_item *at, uint64_t first, uint64_t last, struct btrkit_error *err);
 
-/* log_data.c: called for each file extent and checksum item, and at the end of a tree. */
-void log_extent(struct log *l, const struct node *leaf, const struct item *item);
-void log_sums(struct log *l, const struct node *leaf, const struct item *item);
+/* log_data.c: events, and called at the end of a tree. */
+int log_extent(void *ctx, const struct sweep_log_item *at, const struct file_extent *fe, struct btrkit_error *err);
+int log_csums(void *ctx, const struct sweep_log_item *at, uint64_t start, uint64_t length, const uint8_t *csums,
+	      struct btrkit_error *err);
 void log_data_end(struct log *l);
 /* Called at the end of all log trees: merges their data. */
 void log_data_join(struct log *l);

@@ -23,8 +23,8 @@ static bool is_known(struct log *l, const struct file_extent *fe)
  * Data must either be in an extent of the extent tree (*known is true then), or in space that is free without the log.
  * @return whether it is one of the two
  */
-static bool judge_place(struct log *l, uint64_t logical, const struct item *item, const struct file_extent *fe,
-			bool *known)
+static bool check_location(struct log *l, uint64_t logical, const struct item *item, const struct file_extent *fe,
+			   bool *known)
 {
 	const struct check_group *g = check_group_of(l->c, fe->disk_bytenr, &l->group_hint);
 	const char *words = NULL;
@@ -45,7 +45,7 @@ static bool judge_place(struct log *l, uint64_t logical, const struct item *item
 /* Records data that only the log knows. Successive file extents often refer to the same extent. */
 static void add_data(struct log *l, const struct file_extent *fe)
 {
-	struct check_list *data = &l->c->log_data;
+	struct array *data = &l->c->log_data;
 	struct range *to = data->n ? (struct range *)data->at + data->n - 1 : NULL;
 
 	if (to && to->start == fe->disk_bytenr && to->length == fe->disk_num_bytes)
@@ -74,11 +74,11 @@ static void want_sums(struct log *l, uint64_t logical, const struct item *item, 
 		*to = (struct log_wanted){ { start, length }, item->key.objectid, item->key.offset, logical, none };
 }
 
-static void judge_regular(struct log *l, const struct node *leaf, const struct item *item, const struct file_extent *fe)
+static void check_regular(struct log *l, const struct node *leaf, const struct item *item, const struct file_extent *fe)
 {
 	bool known;
 
-	if (!fe->disk_bytenr || !judge_place(l, leaf->bytenr, item, fe, &known))
+	if (!fe->disk_bytenr || !check_location(l, leaf->bytenr, item, fe, &known))
 		return;
 	if (!known) {
 		add_data(l, fe);
@@ -89,7 +89,7 @@ static void judge_regular(struct log *l, const struct node *leaf, const struct i
 }
 
 /* Linux refuses leaves with overlapping file extents. */
-static void judge_overlap(struct log *l, const struct node *leaf, const struct item *item, const struct file_extent *fe)
+static void check_overlap(struct log *l, const struct node *leaf, const struct item *item, const struct file_extent *fe)
 {
 	const uint64_t sector = l->c->items.sectorsize, begin = item->key.offset;
 	const uint64_t length = fe->type == FILE_EXTENT_INLINE ? (fe->ram_bytes + sector - 1) & ~(sector - 1) :
@@ -102,18 +102,18 @@ static void judge_overlap(struct log *l, const struct node *leaf, const struct i
 		l->inode.end = begin + length;
 }
 
-void log_extent(struct log *l, const struct node *leaf, const struct item *item)
+int log_extent(void *ctx, const struct sweep_log_item *at, const struct file_extent *fe, struct btrkit_error *err)
 {
-	struct file_extent fe;
+	struct log *l = ctx;
 
-	if (file_extent_decode(&l->c->items, item, &fe, NULL))
-		return; /* cannot fail: the item was validated */
-	check_extent_fields(l->c, leaf, item, &fe);
-	judge_overlap(l, leaf, item, &fe);
-	if (fe.type != FILE_EXTENT_INLINE)
-		judge_regular(l, leaf, item, &fe);
-	else if (fe.compression && l->c->opts.flags & BTRKIT_CHECK_DATA)
-		check_compressed_inline(l->c, leaf, item, &fe);
+	(void)err;
+	check_extent_fields(l->c, at->leaf, at->item, fe);
+	check_overlap(l, at->leaf, at->item, fe);
+	if (fe->type != FILE_EXTENT_INLINE)
+		check_regular(l, at->leaf, at->item, fe);
+	else if (fe->compression && l->c->opts.flags & BTRKIT_CHECK_DATA)
+		check_compressed_inline(l->c, at->leaf, at->item, fe);
+	return 0;
 }
 
 static uint64_t sums_end(const struct check_log_sum *s)
@@ -121,7 +121,7 @@ static uint64_t sums_end(const struct check_log_sum *s)
 	return s->start + s->length;
 }
 
-/* The first of the tree's own checksums that end past an address. */
+/* Returns the first of the tree's own checksums that end past an address. */
 static const struct check_log_sum *sums_behind(const struct log *l, uint64_t logical)
 {
 	const struct check_log_sum *sums = l->c->log_sums.at;
@@ -153,40 +153,41 @@ static bool keep_bytes(struct log *l, struct check_log_sum *s, const uint8_t *by
 	return true;
 }
 
-void log_sums(struct log *l, const struct node *leaf, const struct item *item)
+int log_csums(void *ctx, const struct sweep_log_item *at, uint64_t start, uint64_t length, const uint8_t *csums,
+	      struct btrkit_error *err)
 {
+	struct log *l = ctx;
 	const struct item_ctx *items = &l->c->items;
-	struct check_log_sum *sums = l->c->log_sums.at;
+	const struct check_log_sum *sums = l->c->log_sums.at;
 	const uint64_t before = l->c->log_sums.n > l->first_sum ? sums_end(&sums[l->c->log_sums.n - 1]) : 0;
-	struct check_log_sum s = { item->key.offset, (uint64_t)(item->size / items->csum_size) * items->sectorsize,
-				   NULL };
+	struct check_log_sum s = { start, length, NULL };
 	uint64_t twice = 0;
 	struct check_log_sum *to;
 
-	if (s.start + s.length < s.start) {
-		log_say(l, CHECK_CSUM_EXTENT, leaf->bytenr, &item->key, "key.offset",
+	(void)err;
+	if (start + length < start) {
+		log_say(l, CHECK_CSUM_EXTENT, at->leaf->bytenr, &at->item->key, "key.offset",
 			"checksum item in a log tree exceeds the address space");
-		return;
+		return 0;
 	}
-	if (s.start < before) {
-		log_say(l, CHECK_CSUM_OVERLAP, leaf->bytenr, &item->key, "key.offset",
+	if (start < before) {
+		log_say(l, CHECK_CSUM_OVERLAP, at->leaf->bytenr, &at->item->key, "key.offset",
 			"checksum item in a log tree overlaps the previous one");
-		twice = before - s.start < s.length ? before - s.start : s.length;
+		twice = before - start < length ? before - start : length;
 	}
 	s.start += twice;
 	s.length -= twice;
-	if (!s.length)
-		return;
-	if (!keep_bytes(l, &s, item->data + twice / items->sectorsize * items->csum_size))
-		return;
+	if (!s.length || !keep_bytes(l, &s, csums + twice / items->sectorsize * items->csum_size))
+		return 0;
 	to = check_list_add(l->c, &l->c->log_sums, sizeof(*to));
 	if (to)
 		*to = s;
 	else
 		free(s.sums);
+	return 0;
 }
 
-/* Number of bytes in a range without a checksum in the log or in the checksum tree. */
+/* Returns the number of bytes in a range without a checksum in the log or in the checksum tree. */
 static uint64_t bare_bytes(struct log *l, const struct range *range)
 {
 	uint64_t bare = 0, pos = range->start;
@@ -207,7 +208,7 @@ static uint64_t bare_bytes(struct log *l, const struct range *range)
 	return bare;
 }
 
-static void judge_wanted(struct log *l, const struct log_wanted *w)
+static void check_wanted(struct log *l, const struct log_wanted *w)
 {
 	const struct btrkit_key key = { w->objectid, KEY_EXTENT_DATA, w->offset };
 	const uint64_t bare = bare_bytes(l, &w->range);
@@ -226,7 +227,7 @@ void log_data_end(struct log *l)
 	const struct log_wanted *wanted = l->wanted.at;
 
 	for (size_t i = 0; i < l->wanted.n && !l->lost && !check_failed(l->c); i++)
-		judge_wanted(l, &wanted[i]);
+		check_wanted(l, &wanted[i]);
 	l->wanted.n = 0;
 }
 

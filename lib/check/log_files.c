@@ -7,12 +7,11 @@
 #include "lib/check/log.h"
 #include "lib/check/span.h"
 #include "lib/format/items/dir.h"
-#include "lib/format/items/dir_log.h"
 
 #define MODE_NONE 0u		/* the inode does not exist */
 #define MODE_UNKNOWN UINT32_MAX /* the inode cannot be read */
 
-/* The mode of an inode in the subvolume. */
+/* Returns the mode of an inode in the subvolume. */
 static uint32_t committed_mode(struct log *l, uint64_t objectid)
 {
 	struct inode_item i;
@@ -40,27 +39,29 @@ static void say(struct log *l, enum check_code code, const struct node *leaf, co
 	log_say(l, code, leaf->bytenr, &item->key, field, message);
 }
 
-static void take_inode(struct log *l, const struct node *leaf, const struct item *item)
+int log_inode(void *ctx, const struct sweep_log_item *at, const struct inode_item *i, struct btrkit_error *err)
 {
-	const uint32_t there = committed_mode(l, item->key.objectid);
+	struct log *l = ctx;
+	const uint64_t objectid = at->item->key.objectid;
+	const uint32_t there = committed_mode(l, objectid);
 	struct log_mode *to = check_list_add(l->c, &l->modes, sizeof(*to));
-	struct inode_item i;
 
-	inode_item_get((const struct disk_inode_item *)item->data, &i);
+	(void)err;
 	l->inode.item = true;
-	l->inode.mode = i.mode;
-	l->inode.flags = i.flags;
+	l->inode.mode = i->mode;
+	l->inode.flags = i->flags;
 	if (to)
-		*to = (struct log_mode){ item->key.objectid, i.mode };
-	if (i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
-		say(l, CHECK_INODE_FLAGS, leaf, item, "flags", "unknown inode flags in a log tree");
-	if (i.uid == UINT32_MAX || i.gid == UINT32_MAX)
-		say(l, CHECK_INODE_OWNER, leaf, item, i.uid == UINT32_MAX ? "uid" : "gid",
+		*to = (struct log_mode){ objectid, i->mode };
+	if (i->flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
+		say(l, CHECK_INODE_FLAGS, at->leaf, at->item, "flags", "unknown inode flags in a log tree");
+	if (i->uid == UINT32_MAX || i->gid == UINT32_MAX)
+		say(l, CHECK_INODE_OWNER, at->leaf, at->item, i->uid == UINT32_MAX ? "uid" : "gid",
 		    "invalid user ID or group ID of an inode in a log tree");
 	/* The file type of an inode never changes. */
-	if (there != MODE_NONE && there != MODE_UNKNOWN && (there ^ i.mode) & S_IFMT)
-		say(l, CHECK_LOG_INODE, leaf, item, "mode",
+	if (there != MODE_NONE && there != MODE_UNKNOWN && (there ^ i->mode) & S_IFMT)
+		say(l, CHECK_LOG_INODE, at->leaf, at->item, "mode",
 		    "inode in a log tree has a different file type than in its subvolume");
+	return 0;
 }
 
 /* Linux cannot replay items of an inode that neither the log nor the subvolume has. */
@@ -91,7 +92,7 @@ static bool fits_kind(const struct log *l, uint8_t type)
 	}
 }
 
-static void judge_later(struct log *l, const struct node *leaf, const struct item *item, uint64_t directory,
+static void check_later(struct log *l, const struct node *leaf, const struct item *item, uint64_t directory,
 			uint64_t other)
 {
 	struct log_name *to = check_list_add(l->c, &l->names, sizeof(*to));
@@ -100,7 +101,7 @@ static void judge_later(struct log *l, const struct node *leaf, const struct ite
 		*to = (struct log_name){ directory, leaf->bytenr, other, item->key };
 }
 
-/* The inode that has the index of the name in the subvolume, under another name; 0: none. */
+/* Returns the inode that has the index of the name in the subvolume, under another name; 0: none. */
 static uint64_t index_taken(struct log *l, const struct inode_ref *ref)
 {
 	const struct btrkit_key key = { ref->parent, KEY_DIR_INDEX, ref->index };
@@ -116,32 +117,36 @@ static uint64_t index_taken(struct log *l, const struct inode_ref *ref)
 }
 
 /* Replay adds a new name to its directory, so its index must be unused there. */
-static void judge_parent(struct log *l, const struct node *leaf, const struct item *item, const struct inode_ref *ref)
+static void check_parent(struct log *l, const struct node *leaf, const struct item *item, const struct inode_ref *ref)
 {
 	const uint32_t there = committed_mode(l, ref->parent);
 	uint64_t other;
 
 	if (there == MODE_NONE) {
-		judge_later(l, leaf, item, ref->parent, 0);
+		check_later(l, leaf, item, ref->parent, 0);
 	} else if (there != MODE_UNKNOWN && !S_ISDIR(there)) {
 		say(l, CHECK_LOG_NAME, leaf, item, "parent", "parent of a name in a log tree is not a directory");
 	} else if (there != MODE_UNKNOWN) {
 		other = index_taken(l, ref);
 		if (other)
-			judge_later(l, leaf, item, ref->parent, other);
+			check_later(l, leaf, item, ref->parent, other);
 	}
 }
 
-static void judge_ref(struct log *l, const struct node *leaf, const struct item *item, const struct inode_ref *ref)
+int log_inode_ref(void *ctx, const struct sweep_log_item *at, const struct inode_ref *ref, struct btrkit_error *err)
 {
+	struct log *l = ctx;
+	const struct node *leaf = at->leaf;
+	const struct item *item = at->item;
 	const uint64_t objectid = item->key.objectid;
 
+	(void)err;
 	if (item->key.type == KEY_INODE_EXTREF &&
 	    item->key.offset != crc32c((uint32_t)ref->parent, ref->name, ref->name_len))
 		say(l, CHECK_NAME_HASH, leaf, item, "key.offset",
 		    "name in a log tree is not at the key that its hash gives");
 	if (span_is_dotdot(ref, objectid))
-		return;
+		return 0;
 	if (!dir_name_possible(ref->name, ref->name_len))
 		say(l, CHECK_LOG_NAME, leaf, item, "name", "invalid name in a log tree");
 	if (!span_index_possible(ref->index))
@@ -149,77 +154,45 @@ static void judge_ref(struct log *l, const struct node *leaf, const struct item 
 	if (ref->parent < OID_FIRST_FREE || ref->parent > OID_LAST_FREE || ref->parent == objectid)
 		say(l, CHECK_LOG_NAME, leaf, item, "parent", "invalid parent of a name in a log tree");
 	else
-		judge_parent(l, leaf, item, ref);
-}
-
-static void judge_refs(struct log *l, const struct node *leaf, const struct item *item)
-{
-	struct inode_ref_iter it = inode_ref_first(item);
-	struct inode_ref ref;
-
-	while (!inode_ref_next(&it, &ref, NULL))
-		judge_ref(l, leaf, item, &ref);
+		check_parent(l, leaf, item, ref);
+	return 0;
 }
 
 /* The target of a directory entry need not exist: Linux skips such entries. */
-static void judge_entries(struct log *l, const struct node *leaf, const struct item *item)
+int log_entry(void *ctx, const struct sweep_log_item *at, unsigned number, const struct dir_entry *e,
+	      struct btrkit_error *err)
 {
+	struct log *l = ctx;
+	const struct node *leaf = at->leaf;
+	const struct item *item = at->item;
 	const bool index = item->key.type == KEY_DIR_INDEX;
-	struct dir_iter it = dir_first(item);
-	struct dir_entry e;
 
-	if (index && !span_index_possible(item->key.offset))
+	(void)err;
+	if (index && !number && !span_index_possible(item->key.offset))
 		say(l, CHECK_LOG_NAME, leaf, item, "key.offset", "invalid index of a directory entry in a log tree");
-	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
-		if (!dir_name_possible(e.name, e.name_len))
-			say(l, CHECK_LOG_NAME, leaf, item, "name", "invalid name of a directory entry in a log tree");
-		if (index && i == 1)
-			say(l, CHECK_LOG_NAME, leaf, item, "item_size",
-			    "several names with the same index in a log tree");
-		if (!e.location.type)
-			say(l, CHECK_LOG_NAME, leaf, item, "location",
-			    "location of a directory entry in a log tree has no type");
-		if (e.location.type == KEY_ROOT_ITEM && e.type != FT_DIR)
-			say(l, CHECK_LOG_NAME, leaf, item, "type",
-			    "entry of a subvolume in a log tree does not have type directory");
-	}
+	if (!dir_name_possible(e->name, e->name_len))
+		say(l, CHECK_LOG_NAME, leaf, item, "name", "invalid name of a directory entry in a log tree");
+	if (index && number == 1)
+		say(l, CHECK_LOG_NAME, leaf, item, "item_size", "several names with the same index in a log tree");
+	if (!e->location.type)
+		say(l, CHECK_LOG_NAME, leaf, item, "location",
+		    "location of a directory entry in a log tree has no type");
+	if (e->location.type == KEY_ROOT_ITEM && e->type != FT_DIR)
+		say(l, CHECK_LOG_NAME, leaf, item, "type",
+		    "entry of a subvolume in a log tree does not have type directory");
+	return 0;
 }
 
-static void judge_range(struct log *l, const struct node *leaf, const struct item *item)
+int log_range(void *ctx, const struct sweep_log_item *at, uint64_t first, uint64_t last, struct btrkit_error *err)
 {
-	const struct disk_dir_log *d = (const struct disk_dir_log *)item->data;
-
-	if (le64_get(d->end) < item->key.offset)
-		say(l, CHECK_LOG_NAME, leaf, item, "end", "directory range in a log tree ends before it begins");
+	(void)err;
+	if (last < first)
+		say(ctx, CHECK_LOG_NAME, at->leaf, at->item, "end",
+		    "directory range in a log tree ends before it begins");
+	return 0;
 }
 
-static void judge_item(struct log *l, const struct node *leaf, const struct item *item)
-{
-	switch (item->key.type) {
-	case KEY_INODE_ITEM:
-		take_inode(l, leaf, item);
-		break;
-	case KEY_INODE_REF:
-	case KEY_INODE_EXTREF:
-		judge_refs(l, leaf, item);
-		break;
-	case KEY_DIR_ITEM:
-	case KEY_DIR_INDEX:
-		judge_entries(l, leaf, item);
-		break;
-	case KEY_DIR_LOG_ITEM:
-	case KEY_DIR_LOG_INDEX:
-		judge_range(l, leaf, item);
-		break;
-	case KEY_EXTENT_DATA:
-		log_extent(l, leaf, item);
-		break;
-	default:
-		break;
-	}
-}
-
-/* Whether Linux copies items of this type from a subvolume, or creates them for logs. */
+/* Returns whether Linux copies items of this type from a subvolume, or creates them for logs. */
 static bool belongs(uint8_t type)
 {
 	switch (type) {
@@ -247,19 +220,17 @@ static void begin_inode(struct log *l, uint64_t objectid)
 		l->inode = (struct log_inode){ .objectid = objectid, .any = true };
 }
 
-void log_files_item(struct log *l, const struct node *leaf, const struct item *item)
+bool log_files_item(struct log *l, const struct node *leaf, const struct item *item)
 {
-	if (item->key.type == KEY_EXTENT_CSUM) {
-		log_sums(l, leaf, item);
-		return;
-	}
+	if (item->key.type == KEY_EXTENT_CSUM)
+		return true;
 	if (!item_type_find(&item->key)) {
 		check_unknown_item(l->c, OID_TREE_LOG, leaf, item);
-		return;
+		return false;
 	}
 	if (!belongs(item->key.type)) {
 		say(l, CHECK_ITEM_TREE, leaf, item, "key.type", "item type does not belong in a log tree");
-		return;
+		return false;
 	}
 	if (!l->inode.any || l->inode.objectid != item->key.objectid) {
 		begin_inode(l, item->key.objectid);
@@ -269,7 +240,7 @@ void log_files_item(struct log *l, const struct node *leaf, const struct item *i
 	if (!fits_kind(l, item->key.type))
 		say(l, CHECK_LOG_INODE, leaf, item, "key.type",
 		    "item type in a log tree does not fit the file type of its inode");
-	judge_item(l, leaf, item);
+	return true;
 }
 
 void log_files_doubt(struct log *l, const struct item *item)
@@ -294,7 +265,7 @@ void log_files_begin(struct log *l, uint64_t subvolume)
 		cursor_init(&l->subvolume, l->c->fs, &root->root);
 }
 
-/* The mode of an inode in the log. */
+/* Returns the mode of an inode in the log. */
 static uint32_t logged_mode(const struct log *l, uint64_t objectid)
 {
 	const struct log_mode *modes = l->modes.at;
@@ -316,7 +287,7 @@ static uint32_t logged_mode(const struct log *l, uint64_t objectid)
  * one is added, provided that the log has items of that inode or of the directory. Otherwise the mount fails. Linux
  * itself writes such logs when it reuses the index of a deleted name.
  */
-static void judge_name(struct log *l, const struct log_name *n)
+static void check_name(struct log *l, const struct log_name *n)
 {
 	const uint32_t mode = logged_mode(l, n->directory);
 
@@ -333,7 +304,7 @@ void log_files_end(struct log *l)
 	const struct log_name *names = l->names.at;
 
 	for (size_t i = 0; i < l->names.n; i++)
-		judge_name(l, &names[i]);
+		check_name(l, &names[i]);
 	log_data_end(l);
 	l->names.n = l->modes.n = 0;
 	if (l->has_subvolume)

@@ -39,7 +39,7 @@ struct names {
 	bool gone;	/* whether it is waiting for deletion: see inode.c */
 	struct bucket *buckets;
 	bool second; /* whether this is the second pass */
-	struct check_list facts;
+	struct array facts;
 	uint64_t told;
 };
 

@@ -14,7 +14,7 @@
 struct judging {
 	struct names *n;
 	struct fact **children; /* sorted by directory and target */
-	struct check_list links;
+	struct array links;
 };
 
 /* What an inode lacks or has too much, as reported: names, or bytes of the names of a directory's entries. */

@@ -26,8 +26,8 @@ struct check_quota {
 	struct check *c;
 	struct qgroup_status status;
 	bool has_status;
-	struct check_list groups;    /* struct check_qgroup, by number */
-	struct check_list relations; /* struct check_relation, by member */
+	struct array groups;    /* struct check_qgroup, by number */
+	struct array relations; /* struct check_relation, by member */
 };
 
 static inline uint64_t qgroup_level(uint64_t id)

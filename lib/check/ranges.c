@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/check/ranges.h"
 
-void check_ranges_add(struct check *c, struct check_list *list, uint64_t start, uint64_t end)
+void check_ranges_add(struct check *c, struct array *list, uint64_t start, uint64_t end)
 {
 	struct range *last = list->n ? (struct range *)list->at + list->n - 1 : NULL, *to;
 
@@ -14,7 +14,7 @@ void check_ranges_add(struct check *c, struct check_list *list, uint64_t start, 
 		*to = (struct range){ start, end - start };
 }
 
-size_t check_ranges_behind(const struct check_list *list, uint64_t address)
+size_t check_ranges_behind(const struct array *list, uint64_t address)
 {
 	const struct range *ranges = list->at;
 	size_t low = 0, high = list->n;

@@ -8,8 +8,8 @@
 #include "lib/space/range.h"
 
 /* Appends a range. All others end at or before its start. */
-void check_ranges_add(struct check *c, struct check_list *list, uint64_t start, uint64_t end);
+void check_ranges_add(struct check *c, struct array *list, uint64_t start, uint64_t end);
 /* Index of the first range that ends past an address, or list->n. */
-size_t check_ranges_behind(const struct check_list *list, uint64_t address);
+size_t check_ranges_behind(const struct array *list, uint64_t address);
 
 #endif

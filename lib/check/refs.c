@@ -23,8 +23,8 @@ struct ref {
 
 struct refs {
 	struct check *c;
-	struct check_list wanted;     /* uint64_t: sorted addresses */
-	struct check_list told, made; /* struct ref */
+	struct array wanted;     /* uint64_t: sorted addresses */
+	struct array told, made; /* struct ref */
 	size_t extent, block;	      /* positions in the tables */
 	size_t *work;
 };
@@ -81,7 +81,7 @@ static void find_wanted(struct refs *r)
 }
 
 /* May be called by any thread. */
-static void add(struct refs *r, struct check_list *list, uint64_t bytenr, const struct extent_ref *ref)
+static void add(struct refs *r, struct array *list, uint64_t bytenr, const struct extent_ref *ref)
 {
 	const bool shared = ref->type == KEY_SHARED_BLOCK_REF || ref->type == KEY_SHARED_DATA_REF;
 	struct ref own = { .bytenr = bytenr,
@@ -96,7 +96,7 @@ static void add(struct refs *r, struct check_list *list, uint64_t bytenr, const 
 		own.offset = ref->offset;
 	}
 	pthread_mutex_lock(&r->c->lock);
-	to = check_list_room(list, sizeof(*to));
+	to = array_add(list, sizeof(*to), NULL);
 	if (to)
 		*to = own;
 	pthread_mutex_unlock(&r->c->lock);
@@ -217,7 +217,7 @@ static int collect_made(struct refs *r)
 }
 
 /* Sorts references, and merges equal ones. */
-static void sort_and_join(struct check_list *list)
+static void sort_and_join(struct array *list)
 {
 	struct ref *refs = list->at;
 	size_t kept = 0;

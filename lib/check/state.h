@@ -8,6 +8,7 @@
 
 #include <btrkit/check.h>
 
+#include "lib/base/array.h"
 #include "lib/base/err.h"
 #include "lib/check/codes.h"
 #include "lib/check/table.h"
@@ -18,12 +19,6 @@
 #include "lib/tree/cursor.h"
 #include "lib/tree/filesystem.h"
 #include "lib/tree/node.h"
-
-/* An array that only grows. */
-struct check_list {
-	void *at;
-	size_t n, room;
-};
 
 /* A tree that has a root item, or is the root or the chunk tree. */
 struct check_root {
@@ -80,16 +75,16 @@ struct check {
 	uint64_t done, due; /* for progress: tree blocks, and with --data also data in units of the block size */
 
 	struct check_tables tables; /* extents and blocks */
-	struct check_list roots;    /* struct check_root: root tree, chunk tree, then the others in key order */
-	struct check_list groups;   /* struct check_group, by address */
+	struct array roots;    /* struct check_root: root tree, chunk tree, then the others in key order */
+	struct array groups;   /* struct check_group, by address */
 	uint64_t group_tree;	    /* the tree that holds the block group items */
-	struct check_list csums;    /* struct range: data with checksums, by address, adjacent ranges merged */
-	struct check_list stripes;  /* struct range: data that the stripe tree maps, as csums */
-	struct check_list bare;	    /* struct range: written data without checksums in groups with parity */
-	struct check_list log_data; /* struct range: data that only logs refer to, as csums */
-	struct check_list log_sums; /* struct check_log_sum: log by log, each by address */
-	struct check_list names;    /* used by names.c: contradictions that were already examined */
-	struct check_list circles;  /* used by circles.c: sums of directories known to form no cycle */
+	struct array csums;    /* struct range: data with checksums, by address, adjacent ranges merged */
+	struct array stripes;  /* struct range: data that the stripe tree maps, as csums */
+	struct array bare;	    /* struct range: written data without checksums in groups with parity */
+	struct array log_data; /* struct range: data that only logs refer to, as csums */
+	struct array log_sums; /* struct check_log_sum: log by log, each by address */
+	struct array names;    /* used by names.c: contradictions that were already examined */
+	struct array circles;  /* used by circles.c: sums of directories known to form no cycle */
 	/* Something of these could not be read, so findings that would only follow from that are suppressed. */
 	bool roots_lost;   /* root tree, including invalid root items: the set of trees is not known */
 	bool extents_lost; /* extent tree */
@@ -112,9 +107,7 @@ static inline int check_compare_numbers(const void *a, const void *b)
 }
 
 /* Appends an element of @size bytes. @return it; NULL: out of memory, and check_fail() was called */
-void *check_list_add(struct check *c, struct check_list *list, size_t size);
-/* Same, but does not call check_fail(). */
-void *check_list_room(struct check_list *list, size_t size);
+void *check_list_add(struct check *c, struct array *list, size_t size);
 
 /*
  * Reports a finding. @what: message, field and location, as filled in by err_corrupt() and err_at_*(). May be called

@@ -22,10 +22,10 @@ struct known_stripe {
 
 struct volume_check {
 	struct check *c;
-	struct check_list chunks;  /* struct known_chunk, by address, not overlapping */
-	struct check_list stripes; /* struct known_stripe of all chunks */
-	struct check_list devices; /* struct dev_item, by devid */
-	struct check_list extents; /* struct dev_extent, in key order */
+	struct array chunks;  /* struct known_chunk, by address, not overlapping */
+	struct array stripes; /* struct known_stripe of all chunks */
+	struct array devices; /* struct dev_item, by devid */
+	struct array extents; /* struct dev_extent, in key order */
 	bool devices_lost;	   /* device items could not be read */
 	bool extents_lost;	   /* some of the device tree could not be read */
 };

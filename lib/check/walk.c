@@ -19,9 +19,9 @@ struct stray {
 
 struct walk {
 	struct check *c;
-	struct check_list strays; /* struct check_block, while a level is walked */
+	struct array strays; /* struct check_block, while a level is walked */
 	struct stray *by_address;
-	struct check_list snapshots; /* uint64_t: for each node, the lowest last_snapshot of the roots that reach it */
+	struct array snapshots; /* uint64_t: for each node, the lowest last_snapshot of the roots that reach it */
 	size_t block_hint, group_hint;
 	uint8_t *buf;	/* the node being read */
 	uint8_t *child; /* a child that must be read now to see whether relocation made it */
@@ -106,7 +106,7 @@ static struct check_block *add_stray(struct walk *w, const struct edge *e)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct stray *stray = malloc(sizeof(*stray));
-	struct check_block *b = stray ? check_list_room(&w->strays, sizeof(*b)) : NULL;
+	struct check_block *b = stray ? array_add(&w->strays, sizeof(*b), NULL) : NULL;
 
 	/* If there is no chunk at the address, the block is reported as unreadable instead. */
 	if (!w->c->extents_lost && (check_group_of(w->c, e->bytenr, &w->group_hint) || w->c->chunks_lost))

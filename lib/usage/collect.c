@@ -26,7 +26,7 @@ static void take_atomic(uint32_t *numbers, atomic_uint *set, bool put)
 		atomic_store_explicit(set, number, memory_order_relaxed);
 }
 
-static void take_strays(uint32_t *numbers, struct usage_list *l, bool put)
+static void take_strays(uint32_t *numbers, struct array *l, bool put)
 {
 	struct usage_stray *s = l->at;
 

@@ -8,12 +8,14 @@
 
 #include "lib/base/err.h"
 #include "lib/io/buffer.h"
+#include "lib/sweep/lost.h"
 #include "lib/usage/extents.h"
+#include "lib/usage/leaves.h"
 #include "lib/volume/volume.h"
 
 struct load {
 	struct usage_work *w;
-	struct usage_leaves leaves;
+	struct sweep_leaves leaves;
 	struct usage_extents_batch *batches;
 	void **slots;
 	size_t num_batches;
@@ -50,7 +52,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 	b->head = b->open = (struct usage_refs){ 0 };
 	b->end = 0;
 	for (size_t i = 0; i < b->n; i++)
-		b->want[i] = usage_leaf_ref(b->leaves, b->first + i);
+		b->want[i] = sweep_leaf_ref(b->leaves, b->first + i);
 	ret = usage_read(b->w, b->want, NULL, b->n, b->buf, b->ok, err);
 	for (size_t i = 0; !ret && i < b->n; i++)
 		if (b->ok[i])
@@ -60,7 +62,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 }
 
 /* Determines how many of the first entries overlap the last extent of the previous batch, and reports them. */
-static int skip_overlaps(struct load *l, const struct usage_list *list, size_t entry, size_t *skip,
+static int skip_overlaps(struct load *l, const struct array *list, size_t entry, size_t *skip,
 			 struct btrkit_error *err)
 {
 	const struct usage_table t = { .at = list->at, .n = list->n };
@@ -77,7 +79,7 @@ static int skip_overlaps(struct load *l, const struct usage_list *list, size_t e
 	return ret;
 }
 
-static int append(struct load *l, struct usage_table *to, const struct usage_list *list, size_t entry,
+static int append(struct load *l, struct usage_table *to, const struct array *list, size_t entry,
 		  struct btrkit_error *err)
 {
 	size_t skip;
@@ -124,7 +126,7 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 	for (size_t i = 0; !ret && i < b->n; i++) {
 		l->w->u->total.blocks_read += b->ok[i];
 		if (!b->ok[i])
-			ret = usage_leaf_lost(&l->leaves, b->first + i, err);
+			ret = sweep_leaf_lost(&l->leaves, b->first + i, err);
 	}
 	return ret ? ret : usage_progress(l->w, b->n, err);
 }
@@ -194,37 +196,12 @@ static int give_out(struct load *l, struct btrkit_error *err)
 	return ret;
 }
 
-static int compare_lost(const void *a, const void *b)
-{
-	const struct usage_lost *x = a, *y = b;
-
-	return x->first < y->first ? -1 : x->first > y->first;
-}
-
-bool usage_is_lost(const struct usage_work *w, uint64_t bytenr)
-{
-	const struct usage_lost *lost = w->lost.at;
-	size_t low = 0, high = w->lost.n;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (lost[mid].first <= bytenr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && bytenr <= lost[low - 1].last;
-}
-
 static int no_extent_tree(struct usage_work *w, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	struct usage_lost *all = usage_list_add(&w->lost, sizeof(*all), err);
 
-	if (!all)
+	if (sweep_lost_add(&w->lost, 0, UINT64_MAX, err))
 		return -ENOMEM;
-	*all = (struct usage_lost){ 0, UINT64_MAX };
 	return usage_damage(w, err_set(&what, BTRKIT_NOT_FOUND, "no tree %d", OID_EXTENT_TREE), &what, err);
 }
 
@@ -249,10 +226,9 @@ int usage_load_extents(struct usage_work *w, const struct tree_root *extent_tree
 		ret = usage_table_settle(&w->u->extents, sizeof(struct usage_extent), err);
 	if (!w->lost.n) {
 		w->lost = l.leaves.lost;
-		l.leaves.lost = (struct usage_list){ 0 };
+		l.leaves.lost = (struct array){ 0 };
 	}
-	if (w->lost.n)
-		qsort(w->lost.at, w->lost.n, sizeof(struct usage_lost), compare_lost);
-	usage_leaves_release(&l.leaves);
+	sweep_lost_sort(&w->lost);
+	sweep_leaves_release(&l.leaves);
 	return ret;
 }

@@ -5,6 +5,7 @@
 /* Interface between extents.c, which reads the extent tree, and extents_leaf.c, which decodes its leaves. */
 
 #include "lib/format/items/extent.h"
+#include "lib/sweep/leaves.h"
 #include "lib/usage/state.h"
 
 /* Summary of the references of a data extent so far. */
@@ -19,12 +20,12 @@ struct usage_refs {
 /* A batch of leaves. */
 struct usage_extents_batch {
 	struct usage_work *w;
-	struct usage_leaves *leaves;
+	struct sweep_leaves *leaves;
 	size_t first, n;
 	uint8_t *buf;
 	struct node_ref *want;
 	bool *ok;
-	struct usage_list blocks, extents; /* blocks and extents in these leaves */
+	struct array blocks, extents; /* blocks and extents in these leaves */
 	struct usage_refs head;		   /* references of an extent of the previous batch */
 	struct usage_refs open;		   /* references of the last extent */
 	uint64_t end;			   /* end of the last extent */

@@ -68,7 +68,7 @@ static int judge_place(const struct usage_extents_batch *b, const struct extent_
 
 static int add_block(struct usage_extents_batch *b, const struct extent_item *ei, struct btrkit_error *err)
 {
-	struct usage_block *to = usage_list_add(&b->blocks, sizeof(*to), err);
+	struct usage_block *to = array_add(&b->blocks, sizeof(*to), err);
 
 	if (!to)
 		return -ENOMEM;
@@ -80,7 +80,7 @@ static int add_block(struct usage_extents_batch *b, const struct extent_item *ei
 
 static int add_extent(struct usage_extents_batch *b, const struct extent_item *ei, struct btrkit_error *err)
 {
-	struct usage_extent *to = usage_list_add(&b->extents, sizeof(*to), err);
+	struct usage_extent *to = array_add(&b->extents, sizeof(*to), err);
 
 	if (!to)
 		return -ENOMEM;

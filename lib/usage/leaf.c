@@ -172,7 +172,7 @@ static int count_orphan(struct usage_leaf_reader *r, uint32_t set, struct btrkit
 	struct usage_orphans *last = r->orphans.n ? (struct usage_orphans *)r->orphans.at + r->orphans.n - 1 : NULL;
 
 	if (!last || last->set != set) {
-		last = usage_list_add(&r->orphans, sizeof(*last), err);
+		last = array_add(&r->orphans, sizeof(*last), err);
 		if (!last)
 			return -ENOMEM;
 		*last = (struct usage_orphans){ set, 0 };

@@ -3,15 +3,15 @@
  * Walks the trees of the filesystem itself. Normally that is not needed because the extent tree lists their blocks. It
  * is only done to find blocks that a damaged extent tree lacks.
  */
-#include "lib/usage/state.h"
+#include "lib/usage/leaves.h"
 
 /* Adds the blocks of the current level in the list. */
-static int own_level(struct usage_work *w, const struct usage_leaves *l, struct btrkit_error *err)
+static int own_level(struct usage_work *w, const struct sweep_leaves *l, struct btrkit_error *err)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < l->list.n; i++) {
-		const struct usage_leaf *b = (const struct usage_leaf *)l->list.at + i;
+		const struct sweep_leaf *b = (const struct sweep_leaf *)l->list.at + i;
 		const struct usage_pointer p = { b->bytenr, b->generation, l->level, 0 };
 
 		ret = usage_reach_blocks(w, &w->pending, &p, 1, w->filesystem, err);
@@ -22,18 +22,18 @@ static int own_level(struct usage_work *w, const struct usage_leaves *l, struct 
 /* @told: the tree was read before, and unreadable blocks were reported */
 static int own_tree(struct usage_work *w, const struct tree_root *root, bool told, struct btrkit_error *err)
 {
-	struct usage_leaves l;
-	int ret = usage_leaves_begin(root, &l, err);
+	const struct sweep_blocks from = usage_from_cache(&(struct usage_blocks){ .w = w, .told = told });
+	struct sweep_leaves l;
+	int ret = sweep_leaves_begin(root, &l, err);
 
-	l.told = told;
 	if (!ret)
 		ret = own_level(w, &l, err);
 	while (!ret && l.level) {
-		ret = usage_leaves_descend(w, &l, err);
+		ret = sweep_leaves_descend(&from, &l, err);
 		if (!ret)
 			ret = own_level(w, &l, err);
 	}
-	usage_leaves_release(&l);
+	sweep_leaves_release(&l);
 	return ret;
 }
 

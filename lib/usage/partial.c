@@ -16,7 +16,7 @@ struct usage_partial {
 
 int usage_add_partial(struct usage_work *w, const struct usage_pointer *p, size_t root, struct btrkit_error *err)
 {
-	struct usage_partial *to = usage_list_add(&w->partial, sizeof(*to), err);
+	struct usage_partial *to = array_add(&w->partial, sizeof(*to), err);
 
 	if (!to)
 		return -ENOMEM;

@@ -9,6 +9,7 @@
 
 #include <btrkit/usage_paths.h>
 
+#include "lib/sweep/leaves.h"
 #include "lib/tree/cursor.h"
 #include "lib/usage/state.h"
 
@@ -64,7 +65,7 @@ struct paths_top {
 struct btrkit_usage_paths {
 	struct paths_node *nodes;
 	size_t num_nodes;
-	struct usage_list names; /* bytes */
+	struct array names; /* bytes */
 	struct paths_top *tops;	 /* by id */
 	size_t num_tops;
 };
@@ -97,7 +98,7 @@ struct paths_work {
 	size_t num_subvolumes;
 	struct paths_dir *dirs;
 	size_t num_dirs;
-	struct usage_list found; /* struct paths_found: all directories, until dirs is complete */
+	struct array found; /* struct paths_found: all directories, until dirs is complete */
 	struct paths_ranges ranges;
 	bool again; /* reading the files again, for ranges only */
 };
@@ -121,15 +122,15 @@ struct paths_batch {
 	struct paths_work *pw;
 	struct paths_subvolume *subvolume;
 	size_t n;
-	struct usage_leaf *leaves;
+	struct sweep_leaf *leaves;
 	struct node_ref *want;
 	bool *ok;
 	uint8_t *buf;
-	struct usage_list found, names;
+	struct array found, names;
 	struct paths_file file;
 	uint32_t dir_hint;
 	size_t extent_hint;
-	struct usage_list ranges;
+	struct array ranges;
 };
 
 struct paths_reader {
@@ -153,7 +154,7 @@ int paths_tell(struct paths_work *pw, uint64_t subvolume, struct btrkit_error *w
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Appends a name; NULL: reserves @len bytes. @return its offset; UINT64_MAX: out of memory */
-uint64_t paths_keep_name(struct usage_list *names, const void *name, size_t len);
+uint64_t paths_keep_name(struct array *names, const void *name, size_t len);
 
 /* Finds the subvolumes in the root tree. */
 int paths_find_subvolumes(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -7,9 +7,10 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/inode.h"
+#include "lib/usage/leaves.h"
 #include "lib/usage/paths.h"
 
-uint64_t paths_keep_name(struct usage_list *names, const void *name, size_t len)
+uint64_t paths_keep_name(struct array *names, const void *name, size_t len)
 {
 	const size_t at = names->n;
 	size_t room = names->room ? names->room : 4096;
@@ -34,10 +35,10 @@ uint64_t paths_keep_name(struct usage_list *names, const void *name, size_t len)
 
 struct root_reader {
 	struct paths_work *pw;
-	struct usage_list subvolumes; /* struct paths_subvolume */
+	struct array subvolumes; /* struct paths_subvolume */
 };
 
-static struct paths_subvolume *last_of(const struct usage_list *l)
+static struct paths_subvolume *last_of(const struct array *l)
 {
 	return l->n ? (struct paths_subvolume *)l->at + l->n - 1 : NULL;
 }
@@ -55,7 +56,7 @@ static int take_root(struct root_reader *r, const struct item *item, struct btrk
 		return ret;
 	/* If there are several, the last one is valid. */
 	if (!to || to->root.id != item->key.objectid)
-		to = usage_list_add(&r->subvolumes, sizeof(*to), err);
+		to = array_add(&r->subvolumes, sizeof(*to), err);
 	if (!to)
 		return -ENOMEM;
 	*to = (struct paths_subvolume){ .root = tree_root_of(&item->key, &ri), .top = PATHS_NONE };
@@ -134,7 +135,7 @@ static int take_inode(struct paths_batch *b, const struct item *item, struct btr
 	if (!S_ISDIR(le32_get(d->mode)) || item->key.offset || item->key.objectid < OID_FIRST_FREE ||
 	    item->key.objectid > OID_LAST_FREE)
 		return 0;
-	to = usage_list_add(&b->found, sizeof(*to), err);
+	to = array_add(&b->found, sizeof(*to), err);
 	if (!to)
 		return -ENOMEM;
 	*to = (struct paths_found){ .inode = item->key.objectid, .linked = le32_get(d->nlink) };
@@ -211,7 +212,7 @@ static int read_end(struct paths_batch *b, struct btrkit_error *err)
 
 static int gather_one(struct paths_batch *b, const struct paths_found *f, uint64_t names, struct btrkit_error *err)
 {
-	struct usage_list *l = &b->pw->found;
+	struct array *l = &b->pw->found;
 	const struct paths_found *before = l->n ? (const struct paths_found *)l->at + l->n - 1 : NULL;
 	struct paths_found *to;
 
@@ -228,7 +229,7 @@ static int gather_one(struct paths_batch *b, const struct paths_found *f, uint64
 	}
 	if (l->n == PATHS_NONE - 1)
 		return err_set(err, BTRKIT_UNSUPPORTED, "there are more than %" PRIu32 " directories", PATHS_NONE - 1);
-	to = usage_list_add(l, sizeof(*to), err);
+	to = array_add(l, sizeof(*to), err);
 	if (!to)
 		return -ENOMEM;
 	*to = *f;

@@ -165,7 +165,7 @@ static int add_range(struct paths_batch *b, const struct file_extent *fe, struct
 		last->sectors += (uint32_t)sectors;
 		return 0;
 	}
-	last = usage_list_add(&b->ranges, sizeof(*last), err);
+	last = array_add(&b->ranges, sizeof(*last), err);
 	if (!last)
 		return -ENOMEM;
 	*last = (struct paths_range){ start, (uint32_t)sectors, node };

@@ -18,7 +18,7 @@ struct link {
 	uint32_t limit;		/* maximum depth of nodes */
 	uint32_t *order;	/* all directories sorted by parent and index */
 	uint32_t *next;		/* per directory: index in order of its next child */
-	struct usage_list list; /* struct paths_node */
+	struct array list; /* struct paths_node */
 };
 
 static const struct paths_found *found_at(const struct link *l, uint32_t dir)
@@ -148,7 +148,7 @@ static int name_top(struct link *l, const struct paths_subvolume *s, uint32_t di
 		    struct btrkit_error *err)
 {
 	struct paths_work *pw = l->pw;
-	struct usage_list *names = &pw->p->names;
+	struct array *names = &pw->p->names;
 	uint32_t above = pw->dirs[dir].parent;
 	size_t len = s->name_len;
 	char *at;
@@ -179,7 +179,7 @@ static int add_node(struct link *l, uint32_t dir, uint32_t parent, struct btrkit
 {
 	struct paths_work *pw = l->pw;
 	struct paths_dir *d = &pw->dirs[dir];
-	struct paths_node *node = usage_list_add(&l->list, sizeof(*node), err);
+	struct paths_node *node = array_add(&l->list, sizeof(*node), err);
 
 	if (!node)
 		return -ENOMEM;
@@ -322,7 +322,7 @@ int paths_link(struct paths_work *pw, struct btrkit_error *err)
 	pw->p->nodes = l.list.at;
 	pw->p->num_nodes = l.list.n;
 	free(pw->found.at);
-	pw->found = (struct usage_list){ 0 };
+	pw->found = (struct array){ 0 };
 	if (!ret)
 		ret = tell_unmet(pw, err);
 	return ret ? ret : list_tops(pw, err);

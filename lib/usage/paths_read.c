@@ -4,6 +4,7 @@
 
 #include "lib/base/err.h"
 #include "lib/io/buffer.h"
+#include "lib/usage/leaves.h"
 #include "lib/usage/paths.h"
 #include "lib/volume/volume.h"
 
@@ -115,17 +116,17 @@ static void release_batches(struct reading *g)
 }
 
 /* Fills a batch with leaves from number @from on. They are copied because the list is freed before they are read. */
-static void fill_batch(struct paths_batch *b, struct paths_subvolume *s, const struct usage_leaves *leaves, size_t from)
+static void fill_batch(struct paths_batch *b, struct paths_subvolume *s, const struct sweep_leaves *leaves, size_t from)
 {
 	const size_t most = usage_batch_blocks(&b->pw->w), left = leaves->list.n - from;
-	const struct usage_leaf *leaf = (const struct usage_leaf *)leaves->list.at + from;
+	const struct sweep_leaf *leaf = (const struct sweep_leaf *)leaves->list.at + from;
 	const uint64_t size = b->pw->w.fs->items.nodesize;
 
 	b->subvolume = s;
 	b->n = left < most ? left : most;
 	for (size_t i = 0, run = 0; i < b->n; i++) {
 		b->leaves[i] = leaf[i];
-		b->want[i] = usage_leaf_ref(leaves, from + i);
+		b->want[i] = sweep_leaf_ref(leaves, from + i);
 		if (b->want[i].first_key)
 			b->want[i].first_key = &b->leaves[i].key;
 		/* Contiguous blocks are prefetched in one request. */
@@ -138,7 +139,7 @@ static void fill_batch(struct paths_batch *b, struct paths_subvolume *s, const s
 
 static int read_subvolume(struct reading *g, struct paths_subvolume *s, struct pipeline *p, struct btrkit_error *err)
 {
-	struct usage_leaves leaves;
+	struct sweep_leaves leaves;
 	int ret = usage_leaves_find(&g->pw->w, &s->root, &leaves, err);
 
 	for (size_t i = 0; !ret && i < leaves.list.n;) {
@@ -151,7 +152,7 @@ static int read_subvolume(struct reading *g, struct paths_subvolume *s, struct p
 		i += ((struct paths_batch *)slot)->n;
 		pipeline_submit(p);
 	}
-	usage_leaves_release(&leaves);
+	sweep_leaves_release(&leaves);
 	return ret;
 }
 

@@ -25,7 +25,7 @@ static uint32_t set_of(uint64_t entry)
 	return entry & ((1u << SET_BITS) - 1);
 }
 
-int usage_add_later(struct usage_list *pending, size_t at, atomic_uint *to, uint32_t set, struct btrkit_error *err)
+int usage_add_later(struct array *pending, size_t at, atomic_uint *to, uint32_t set, struct btrkit_error *err)
 {
 	unsigned was = atomic_load_explicit(to, memory_order_relaxed);
 	uint64_t *p;
@@ -38,7 +38,7 @@ int usage_add_later(struct usage_list *pending, size_t at, atomic_uint *to, uint
 	p = pending->at;
 	if (pending->n && p[pending->n - 1] == ((uint64_t)at << SET_BITS | set))
 		return 0;
-	p = usage_list_add(pending, sizeof(*p), err);
+	p = array_add(pending, sizeof(*p), err);
 	if (!p)
 		return -ENOMEM;
 	*p = (uint64_t)at << SET_BITS | set;
@@ -56,7 +56,7 @@ int usage_add_now(struct usage_work *w, atomic_uint *to, uint32_t set, struct bt
 	return ret;
 }
 
-static int append(struct usage_list *to, struct usage_list *from, struct btrkit_error *err)
+static int append(struct array *to, struct array *from, struct btrkit_error *err)
 {
 	const size_t n = to->n + from->n;
 
@@ -75,7 +75,7 @@ static int append(struct usage_list *to, struct usage_list *from, struct btrkit_
 	return 0;
 }
 
-int usage_pending_gather(struct usage_work *w, struct usage_list *from, struct btrkit_error *err)
+int usage_pending_gather(struct usage_work *w, struct array *from, struct btrkit_error *err)
 {
 	int ret;
 
@@ -129,7 +129,7 @@ static void distribute(const uint64_t *from, uint64_t *to, size_t n, unsigned sh
 }
 
 /* Sorts by the place in a table of @entries entries; equal places stay in the order in which they were noted. */
-static int sort_pending(struct usage_list *l, size_t entries, struct btrkit_error *err)
+static int sort_pending(struct array *l, size_t entries, struct btrkit_error *err)
 {
 	const uint64_t max = (uint64_t)(entries - 1) << SET_BITS;
 	uint64_t *other = reallocarray(NULL, l->n, sizeof(*other));
@@ -148,9 +148,9 @@ static int sort_pending(struct usage_list *l, size_t entries, struct btrkit_erro
 	return 0;
 }
 
-static int add_number(struct usage_list *sets, uint32_t set, struct btrkit_error *err)
+static int add_number(struct array *sets, uint32_t set, struct btrkit_error *err)
 {
-	uint32_t *to = usage_list_add(sets, sizeof(*to), err);
+	uint32_t *to = array_add(sets, sizeof(*to), err);
 
 	if (!to)
 		return -ENOMEM;
@@ -159,7 +159,7 @@ static int add_number(struct usage_list *sets, uint32_t set, struct btrkit_error
 }
 
 /* Adds all owners that were noted for one place, from entry @i on. @return 0 with the first entry of the next place */
-static int settle_place(struct usage_work *w, size_t *i, atomic_uint *to, struct usage_list *sets,
+static int settle_place(struct usage_work *w, size_t *i, atomic_uint *to, struct array *sets,
 			struct btrkit_error *err)
 {
 	const uint64_t *p = w->pending.at, place = p[*i] >> SET_BITS;
@@ -193,7 +193,7 @@ static int collect_if_many(struct usage_work *w, struct btrkit_error *err)
 
 int usage_pending_settle(struct usage_work *w, bool data, struct btrkit_error *err)
 {
-	struct usage_list sets = { 0 };
+	struct array sets = { 0 };
 	int ret;
 
 	if (!w->pending.n)

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/sweep/lost.h"
 #include "lib/usage/state.h"
 
-static int add_locked(struct usage_work *w, struct usage_list *l, const struct usage_stray *s, struct btrkit_error *err)
+static int add_locked(struct usage_work *w, struct array *l, const struct usage_stray *s, struct btrkit_error *err)
 {
 	int ret;
 
@@ -20,7 +21,7 @@ static int add_locked(struct usage_work *w, struct usage_list *l, const struct u
 }
 
 /* @i: its number in the table; SIZE_MAX: not in the table */
-static int reach(struct usage_work *w, struct usage_list *pending, const struct usage_pointer *p, size_t i,
+static int reach(struct usage_work *w, struct array *pending, const struct usage_pointer *p, size_t i,
 		 uint32_t set, struct btrkit_error *err)
 {
 	struct usage_table *t = &w->u->blocks;
@@ -41,7 +42,7 @@ static int reach(struct usage_work *w, struct usage_list *pending, const struct 
 			  err);
 }
 
-int usage_reach_blocks(struct usage_work *w, struct usage_list *pending, const struct usage_pointer *p, size_t n,
+int usage_reach_blocks(struct usage_work *w, struct array *pending, const struct usage_pointer *p, size_t n,
 		       uint32_t set, struct btrkit_error *err)
 {
 	uint64_t addresses[USAGE_FIND_MANY] = { 0 };
@@ -75,7 +76,7 @@ static int add_stray_set(struct usage_work *w, uint32_t *to, uint32_t set, struc
 	return *to == set ? 0 : sets_union(&w->u->sets, sets, 2, to, err);
 }
 
-int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_error *err)
+int usage_strays_tidy(struct usage_work *w, struct array *l, struct btrkit_error *err)
 {
 	struct usage_stray *s = l->at;
 	size_t n = 0;
@@ -96,7 +97,7 @@ int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_
 	return ret;
 }
 
-int usage_strays_add(struct usage_work *w, struct usage_list *l, const struct usage_stray *s, struct btrkit_error *err)
+int usage_strays_add(struct usage_work *w, struct array *l, const struct usage_stray *s, struct btrkit_error *err)
 {
 	struct usage_stray *to;
 	int ret;
@@ -114,7 +115,7 @@ int usage_strays_add(struct usage_work *w, struct usage_list *l, const struct us
 			l->room *= 2;
 		}
 	}
-	to = usage_list_add(l, sizeof(*to), err);
+	to = array_add(l, sizeof(*to), err);
 	if (!to)
 		return -ENOMEM;
 	*to = *s;
@@ -135,7 +136,7 @@ static int tell_missing(struct usage_work *w, const struct usage_stray *s, const
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-	if (usage_is_lost(w, s->bytenr))
+	if (sweep_lost_has(&w->lost, s->bytenr))
 		return 0;
 	err_corrupt(&what, NULL, "%s is missing in the extent tree", what_it_is);
 	err_at_logical(&what, s->bytenr);
@@ -200,7 +201,7 @@ static bool overlaps_block(const struct usage_work *w, uint64_t start, uint64_t 
 }
 
 /* Checks all blocks in the list. Those that may be added to the table are stored in @ready. */
-static int judge_blocks(struct usage_work *w, unsigned level, struct usage_list *l, struct usage_block *ready,
+static int judge_blocks(struct usage_work *w, unsigned level, struct array *l, struct usage_block *ready,
 			size_t *num_ready, struct btrkit_error *err)
 {
 	struct usage_table *t = &w->u->blocks;
@@ -233,7 +234,7 @@ static int judge_blocks(struct usage_work *w, unsigned level, struct usage_list 
 
 int usage_merge_blocks(struct usage_work *w, unsigned level, struct btrkit_error *err)
 {
-	struct usage_list *l = &w->strays[level];
+	struct array *l = &w->strays[level];
 	struct usage_block *ready;
 	size_t n = 0;
 	int ret;
@@ -251,11 +252,11 @@ int usage_merge_blocks(struct usage_work *w, unsigned level, struct btrkit_error
 		ret = usage_table_merge(&w->u->blocks, sizeof(*ready), ready, n, err);
 	free(ready);
 	free(l->at);
-	*l = (struct usage_list){ 0 };
+	*l = (struct array){ 0 };
 	return ret;
 }
 
-static int judge_extents(struct usage_work *w, struct usage_list *l, struct usage_extent *ready, size_t *num_ready,
+static int judge_extents(struct usage_work *w, struct array *l, struct usage_extent *ready, size_t *num_ready,
 			 struct btrkit_error *err)
 {
 	uint64_t end = 0;
@@ -287,7 +288,7 @@ static int judge_extents(struct usage_work *w, struct usage_list *l, struct usag
 
 int usage_merge_extents(struct usage_work *w, struct btrkit_error *err)
 {
-	struct usage_list *l = &w->data_strays;
+	struct array *l = &w->data_strays;
 	struct usage_extent *ready;
 	size_t n = 0;
 	int ret;
@@ -305,6 +306,6 @@ int usage_merge_extents(struct usage_work *w, struct btrkit_error *err)
 		ret = usage_table_merge(&w->u->extents, sizeof(*ready), ready, n, err);
 	free(ready);
 	free(l->at);
-	*l = (struct usage_list){ 0 };
+	*l = (struct array){ 0 };
 	return ret;
 }

@@ -6,7 +6,7 @@
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
 #include "lib/format/items/file_extent.h"
-#include "lib/usage/state.h"
+#include "lib/usage/leaves.h"
 
 /* Limit for following the ancestors of a snapshot. If it is reached, sets are only less compact. */
 #define ANCESTORS_MAX 256
@@ -18,7 +18,7 @@ static bool has_owner(uint64_t id)
 
 static int add_own(struct usage_work *w, struct tree_root root, struct btrkit_error *err)
 {
-	struct tree_root *to = usage_list_add(&w->own, sizeof(*to), err);
+	struct tree_root *to = array_add(&w->own, sizeof(*to), err);
 
 	if (!to)
 		return -ENOMEM;
@@ -39,7 +39,7 @@ static int take_root(struct usage_work *w, const struct item *item, struct tree_
 		*extent_tree = tree_root_of(&item->key, &ri);
 	if (!has_owner(item->key.objectid))
 		return add_own(w, tree_root_of(&item->key, &ri), err);
-	to = usage_list_add(&w->roots, sizeof(*to), err);
+	to = array_add(&w->roots, sizeof(*to), err);
 	if (!to)
 		return -ENOMEM;
 	*to = (struct usage_root){
@@ -63,7 +63,7 @@ static int take_v1(struct usage_work *w, const struct item *item, struct btrkit_
 
 	if (ret || !fe.disk_bytenr)
 		return ret;
-	to = usage_list_add(&w->v1, sizeof(*to), err);
+	to = array_add(&w->v1, sizeof(*to), err);
 	if (!to)
 		return -ENOMEM;
 	*to = (struct usage_stray){ .bytenr = fe.disk_bytenr, .sectors = usage_sectors(w->u, fe.disk_num_bytes) };

@@ -6,6 +6,7 @@
 
 #include <btrkit/usage.h>
 
+#include "lib/base/array.h"
 #include "lib/base/pipeline.h"
 #include "lib/tree/filesystem.h"
 #include "lib/usage/sets.h"
@@ -13,13 +14,6 @@
 
 #define USAGE_THREADS_MAX 64u
 #define USAGE_BATCH_BYTES (512u << 10) /* tree blocks per batch */
-
-/* A growing array. */
-struct usage_list {
-	void *at;
-	size_t n, room;
-};
-void *usage_list_add(struct usage_list *l, size_t entry, struct btrkit_error *err);
 
 /* The root of a tree of an owner. */
 struct usage_root {
@@ -56,7 +50,7 @@ struct btrkit_usage {
 	uint32_t *counting;	    /* for sets_init(): counts subvolumes, also dying ones */
 	struct btrkit_usage_total total;
 	struct btrkit_usage_types types;
-	struct usage_list told; /* struct usage_place, sorted: reported damage */
+	struct array told; /* struct usage_place, sorted: reported damage */
 };
 
 struct usage_place {
@@ -82,11 +76,6 @@ struct usage_stray {
 	uint32_t sectors, info; /* data extents only */
 };
 
-/* Range of addresses whose extents may be unknown, because a leaf of the extent tree was unreadable. */
-struct usage_lost {
-	uint64_t first, last;
-};
-
 /* Returns whether damage in this block or item was reported before. */
 bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *what);
 
@@ -96,16 +85,16 @@ struct usage_work {
 	struct btrkit_usage_options opts;
 	unsigned threads;	 /* 0: only the caller's thread */
 	pthread_mutex_t lock;	 /* protects strays, pending and calls of opts.damage() */
-	struct usage_list roots; /* struct usage_root */
-	struct usage_list own;	 /* struct tree_root: trees of the filesystem itself */
-	struct usage_list v1;	 /* struct usage_stray: extents of the v1 cache */
-	struct usage_list lost;	 /* struct usage_lost */
-	struct usage_list strays[LEVELS_MAX];
-	struct usage_list data_strays;
-	struct usage_list partial; /* struct usage_partial */
+	struct array roots; /* struct usage_root */
+	struct array own;	 /* struct tree_root: trees of the filesystem itself */
+	struct array v1;	 /* struct usage_stray: extents of the v1 cache */
+	struct array lost;	 /* struct sweep_lost */
+	struct array strays[LEVELS_MAX];
+	struct array data_strays;
+	struct array partial; /* struct usage_partial */
 	uint32_t filesystem;	   /* the set of the filesystem itself */
 	uint64_t kept_bytes;	   /* memory of the sets after the last collection */
-	struct usage_list pending; /* see usage_add_later(); all of one table */
+	struct array pending; /* see usage_add_later(); all of one table */
 	uint64_t *orphans;	   /* by inner number: difference to the previous owner */
 	uint64_t done, due;	   /* for progress */
 };
@@ -173,39 +162,6 @@ static inline const struct disk_key_ptr *block_ptrs(const uint8_t *block)
 	return (const struct disk_key_ptr *)(block_header(block) + 1);
 }
 
-/* The leaves of a tree in key order. */
-struct usage_leaf {
-	uint64_t bytenr, generation;
-	struct btrkit_key key;
-};
-
-struct usage_leaves {
-	struct tree_root root;
-	uint8_t level;		/* level of the blocks in the list */
-	bool told;		/* unreadable blocks were reported before */
-	struct usage_list list; /* struct usage_leaf */
-	struct usage_list lost; /* struct usage_lost: objectids in unreadable blocks */
-};
-
-/*
- * Walks down a tree: begin puts the root into the list; each call of descend replaces the list by the next lower level.
- */
-int usage_leaves_begin(const struct tree_root *root, struct usage_leaves *ret,
-		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-int usage_leaves_descend(struct usage_work *w, struct usage_leaves *l, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Finds all leaves. Unreadable blocks are reported and left out. Call usage_leaves_release() even after a failure. */
-int usage_leaves_find(struct usage_work *w, const struct tree_root *root, struct usage_leaves *ret,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-void usage_leaves_release(struct usage_leaves *l);
-struct node_ref usage_leaf_ref(const struct usage_leaves *l, size_t i);
-/* Records that leaf number @i could not be read. */
-int usage_leaf_lost(struct usage_leaves *l, size_t i, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/* Calls @visit for each leaf of a tree in key order, using the cache. For small trees. */
-typedef int (*usage_leaf_fn)(void *ctx, const struct node *leaf, struct btrkit_error *err);
-int usage_each_leaf(struct usage_work *w, const struct tree_root *root, usage_leaf_fn visit, void *ctx,
-		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
 /* Finds the owners in the root tree and numbers them. */
 int usage_find_roots(struct usage_work *w, struct tree_root *extent_tree, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int usage_name_owners(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -213,8 +169,6 @@ int usage_name_owners(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUS
 /* Reads the blocks and extents from the extent tree. */
 int usage_load_extents(struct usage_work *w, const struct tree_root *extent_tree,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Returns whether the leaf of the extent tree for an address could not be read. */
-bool usage_is_lost(const struct usage_work *w, uint64_t bytenr);
 
 /* Returns whether a chunk contains the range; *hint is the number of a chunk to try first. */
 bool usage_in_chunk(const struct usage_work *w, uint64_t start, uint64_t length, size_t *hint);
@@ -239,18 +193,18 @@ struct usage_pointer {
  * Adds owners to blocks, up to USAGE_FIND_MANY. May be called by many threads in parallel. @pending: see
  * usage_add_later()
  */
-int usage_reach_blocks(struct usage_work *w, struct usage_list *pending, const struct usage_pointer *p, size_t n,
+int usage_reach_blocks(struct usage_work *w, struct array *pending, const struct usage_pointer *p, size_t n,
 		       uint32_t set, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Stores @set as the owners of the entry @at of a table, or notes it in @pending if there are others already. @to: the
  * entry's set. May be called by many threads in parallel, each with its own list.
  */
-int usage_add_later(struct usage_list *pending, size_t at, atomic_uint *to, uint32_t set,
+int usage_add_later(struct array *pending, size_t at, atomic_uint *to, uint32_t set,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Adds @set to the owners at once. To be called while no thread is running. */
 int usage_add_now(struct usage_work *w, atomic_uint *to, uint32_t set, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Moves a list to w->pending. May be called by many threads in parallel. */
-int usage_pending_gather(struct usage_work *w, struct usage_list *from, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_pending_gather(struct usage_work *w, struct array *from, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* For usage_collect_sets(): marks the noted sets in @numbers or, if @put, replaces them by their new numbers. */
 void usage_pending_renumber(struct usage_work *w, uint32_t *numbers, bool put);
 /* Returns whether so many are noted that they should be settled before more are. */
@@ -282,14 +236,14 @@ struct usage_named {
 
 /* Results of reading leaves, per thread. */
 struct usage_leaf_reader {
-	struct usage_list *pending; /* where to note owners that are to be added later */
+	struct array *pending; /* where to note owners that are to be added later */
 	size_t hint;
 	bool astray; /* the last extent was not near the one before: look up the next ones together */
 	struct usage_named waiting[USAGE_FIND_MANY];
 	size_t num_waiting;
 	uint32_t weight;		 /* of the leaf's set */
 	struct btrkit_usage_types types; /* inline and referenced bytes */
-	struct usage_list orphans;	 /* struct usage_orphans */
+	struct array orphans;	 /* struct usage_orphans */
 };
 
 struct usage_orphans {
@@ -309,9 +263,9 @@ int usage_merge_extents(struct usage_work *w, struct btrkit_error *err) BTRKIT_M
  * Adds an entry to a list of strays. When the list is full, it is sorted and duplicates are combined. To be called by
  * one thread at a time.
  */
-int usage_strays_add(struct usage_work *w, struct usage_list *l, const struct usage_stray *s,
+int usage_strays_add(struct usage_work *w, struct array *l, const struct usage_stray *s,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_strays_tidy(struct usage_work *w, struct array *l, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Adds an extent to the strays. May be called by any thread. */
 int usage_stray_extent(struct usage_work *w, const struct usage_stray *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -14,29 +14,13 @@
 
 #define SET_MEMORY_DEFAULT (128u << 20)
 
-void *usage_list_add(struct usage_list *l, size_t entry, struct btrkit_error *err)
-{
-	if (l->n == l->room) {
-		const size_t room = l->room ? 2 * l->room : 16;
-		void *more = reallocarray(l->at, room, entry);
-
-		if (!more) {
-			err_nomem(err);
-			return NULL;
-		}
-		l->at = more;
-		l->room = room;
-	}
-	return (uint8_t *)l->at + l->n++ * entry;
-}
-
 static struct usage_place place_of(const struct btrkit_error *what)
 {
 	return (struct usage_place){ what->logical, what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX };
 }
 
 /* Returns the index of the first recorded place that is not before @place. */
-static size_t find_told(const struct usage_list *l, const struct usage_place *place)
+static size_t find_told(const struct array *l, const struct usage_place *place)
 {
 	const struct usage_place *at = l->at;
 	size_t low = 0, high = l->n;
@@ -63,13 +47,13 @@ bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *wha
 }
 
 /* Records a place, unless memory is short or there are too many. */
-static void keep_told(struct usage_list *l, const struct btrkit_error *what)
+static void keep_told(struct array *l, const struct btrkit_error *what)
 {
 	const struct usage_place place = place_of(what);
 	const size_t i = find_told(l, &place);
 	struct usage_place *at;
 
-	if (!(what->places & BTRKIT_AT_LOGICAL) || l->n == USAGE_TOLD_MAX || !usage_list_add(l, sizeof(*at), NULL))
+	if (!(what->places & BTRKIT_AT_LOGICAL) || l->n == USAGE_TOLD_MAX || !array_add(l, sizeof(*at), NULL))
 		return;
 	at = l->at;
 	memmove(at + i + 1, at + i, (l->n - 1 - i) * sizeof(*at));

@@ -21,7 +21,7 @@ struct batch {
 	struct node_ref *want;
 	bool *ok;
 	uint8_t *buf;
-	struct usage_list pending;
+	struct array pending;
 	struct usage_leaf_reader leaves;
 };
 

@@ -10,8 +10,8 @@ import sys
 import common
 
 # From the bottom up.
-LAYERS = ["base", "format", "io", "volume", "tree", "space", "backref", "txn", "fs", "modify", "usage", "check",
-          "report", "dump", "space_cache", "source", "mkfs", "extract", "print"]
+LAYERS = ["base", "format", "io", "volume", "tree", "space", "backref", "sweep", "txn", "fs", "modify",
+          "usage", "check", "report", "dump", "space_cache", "source", "mkfs", "extract", "print"]
 
 # Headers that neither the library nor the commands may use: processes, mounts, and foreign on-disk structs.
 FORBIDDEN = {"sys/mount.h", "mntent.h", "spawn.h", "sys/wait.h", "linux/btrfs.h", "linux/btrfs_tree.h"}

@@ -196,7 +196,7 @@ static void forget(struct check *c)
 		free(c->findings[i].at);
 	memset(c->findings, 0, sizeof(c->findings));
 	free(c->names.at);
-	c->names = (struct check_list){ 0 };
+	c->names = (struct array){ 0 };
 }
 
 struct span_case {

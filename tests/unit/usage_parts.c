@@ -160,7 +160,7 @@ static void add_many_later(bool data, size_t entries, unsigned draws, uint64_t s
 	const uint32_t counting[OWNERS + 1] = { 0 };
 	struct btrkit_usage *u = calloc(1, sizeof(*u));
 	struct usage_work w = { .u = u, .opts = { .set_memory = set_memory } };
-	struct usage_list lists[2] = { { 0 }, { 0 } };
+	struct array lists[2] = { { 0 }, { 0 } };
 	struct usage_table *t = data ? &u->extents : &u->blocks;
 	const size_t size = data ? sizeof(struct usage_extent) : sizeof(struct usage_block);
 	uint64_t wanted[BLOCKS] = { 0 }, seed = 5;
@@ -237,7 +237,7 @@ static void full_memory_is_told(void **state)
 	struct btrkit_usage *u = calloc(1, sizeof(*u));
 	struct usage_work w = { .u = u, .opts = { .set_memory = 1 << 20 } };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct usage_list list = { 0 };
+	struct array list = { 0 };
 	uint32_t single[OWNERS];
 
 	(void)state;
@@ -274,7 +274,7 @@ static void full_memory_is_told(void **state)
 static void owners_fill_up(void **state)
 {
 	struct usage_work w = { .opts = { .set_memory = 8 * 8 * 100 } };
-	struct usage_list list = { 0 };
+	struct array list = { 0 };
 	atomic_uint set = 1;
 
 	(void)state;
@@ -321,7 +321,7 @@ static void owners_are_neighbours(void **state)
 
 	(void)state;
 	assert_non_null(u);
-	w.roots = (struct usage_list){ roots, sizeof(roots) / sizeof(*roots), 0 };
+	w.roots = (struct array){ roots, sizeof(roots) / sizeof(*roots), 0 };
 	assert_int_equal(usage_name_owners(&w, NULL), 0);
 	assert_int_equal(u->num_owners, 8);
 	for (size_t i = 0; i < 7; i++)
