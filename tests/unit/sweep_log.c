@@ -290,23 +290,23 @@ static void a_log_that_is_skipped_says_nothing(void **state)
 	assert_int_equal(h.items, 0);
 }
 
-/* The first block of the log is a leaf, the last one its root; nodes of level 1 are before the root. */
+/* The first block of the log is a leaf; the last three are two nodes of level 1 and the root above them. */
 static void what_lies_behind_an_unreadable_block_is_said(void **state)
 {
 	(void)state;
-	for (unsigned node = 0; node < 2; node++) {
+	for (unsigned node = 0; node < 3; node++) {
 		struct logged l = { 0 };
 		struct heard h = { 0 };
 		const struct sweep_log_events to = all_events(&h);
 
 		fill(&l);
 		open_logged(&l, &h.fs);
-		h.lose = node ? le64_get(l.root.bytenr) - SYN_NODESIZE : l.s.fs_root + SYN_NODESIZE;
+		h.lose = node ? le64_get(l.root.bytenr) - node * SYN_NODESIZE : l.s.fs_root + SYN_NODESIZE;
 		hear(&h, &to);
 		assert_int_equal(h.unreadable, 1);
 		assert_true(h.items && h.items < l.n);
-		/* Of the first leaf the beginning is lost, of the last node the end. */
-		assert_int_equal(h.csums, !node);
+		/* With the last node, the last item is lost. */
+		assert_int_equal(h.csums, node != 1);
 		assert_int_equal(h.ended, 2);
 	}
 }
