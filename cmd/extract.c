@@ -14,6 +14,7 @@
 enum {
 	OPT_TAR = 256,
 	OPT_FLAGS,
+	OPT_NO_OWNER,
 	OPT_SUBVOL
 };
 
@@ -21,6 +22,7 @@ static const struct cmd_option options[] = {
 	{ 'C', "directory", "DIR", "copy to DIR (default: the working directory)" },
 	{ OPT_TAR, "tar", "FILE|-", "write an archive instead; - is the standard output" },
 	{ OPT_FLAGS, "flags", NULL, "also set inode flags" },
+	{ OPT_NO_OWNER, "no-same-owner", NULL, "let files belong to the caller, even if that is root" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "start each PATH from this subvolume (default: the top level)" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
@@ -30,7 +32,7 @@ struct request {
 	const struct command *cmd;
 	const char *directory, *tar, *subvol;
 	struct cmd_devices devices;
-	bool flags;
+	bool flags, no_owner;
 	const char *const *paths;
 	size_t num_paths;
 	/* State while running. */
@@ -142,8 +144,9 @@ static int close_archive(struct request *req, bool whole, int status)
 static int extract(struct btrkit_fs *fs, struct request *req, struct btrkit_extract_result *result,
 		   struct btrkit_error *err)
 {
+	const bool owners = !geteuid() && !req->no_owner;
 	const struct btrkit_extract_options opts = {
-		.flags = (geteuid() ? 0 : BTRKIT_EXTRACT_OWNERS) | (req->flags ? BTRKIT_EXTRACT_INODE_FLAGS : 0),
+		.flags = (owners ? BTRKIT_EXTRACT_OWNERS : 0) | (req->flags ? BTRKIT_EXTRACT_INODE_FLAGS : 0),
 		.problem = problem,
 		.problem_ctx = req,
 		.left_out = problem,
@@ -177,6 +180,9 @@ static void take_option(struct request *req, int c)
 	case OPT_FLAGS:
 		req->flags = true;
 		break;
+	case OPT_NO_OWNER:
+		req->no_owner = true;
+		break;
 	case OPT_SUBVOL:
 		req->subvol = cmd_path(req->cmd, optarg);
 		break;
@@ -199,7 +205,8 @@ static int work(struct btrkit_fs *fs, struct request *req)
 	if (!req->tar && !ret)
 		return result.problems ? EXIT_FAILED : EXIT_DONE;
 	if (!req->tar)
-		return cmd_end(req->cmd, req->devices.at[0], &req->out, ret, &err);
+		return cmd_end(req->cmd, result.target_failed ? req->directory : req->devices.at[0], &req->out, ret,
+			       &err);
 	if (req->out.error && req->fd != STDOUT_FILENO) {
 		cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(-req->out.error));
 		return close_archive(req, false, EXIT_FAILED);
@@ -226,6 +233,8 @@ static int run(const struct command *cmd, int argc, char **argv)
 		cmd_usage_error(cmd, "--directory and --tar cannot be combined");
 	if (req.flags && req.tar)
 		cmd_usage_error(cmd, "--flags requires a directory: archives always have them");
+	if (req.no_owner && req.tar)
+		cmd_usage_error(cmd, "--no-same-owner requires a directory: archives always have owners");
 	if (!req.directory)
 		req.directory = ".";
 	req.devices.at[0] = argv[optind];

@@ -22,8 +22,8 @@ BTRKIT_BEGIN_DECLS
 enum btrkit_extract_flags {
 	/**
 	 * To a directory: set owners, and attributes in the trusted. and security. namespaces. This needs root. Without
-	 * it, files belong to the caller, and set-user-ID and set-group-ID bits are dropped if the owner was another
-	 * one. Archives always have all of it.
+	 * it, files belong to the caller. Set-user-ID and set-group-ID bits are dropped from files that do not get
+	 * their owner or group, for whatever reason. Archives always have all of it.
 	 */
 	BTRKIT_EXTRACT_OWNERS = 1 << 0,
 	/**
@@ -61,7 +61,9 @@ struct btrkit_extract_result {
 	uint64_t names;		/**< created */
 	uint64_t bytes;		/**< of data, without holes; files with several names count once */
 	uint64_t problems;	/**< reported; not what was left out of an archive */
-	uint64_t reserved[4];	/**< 0 */
+	/** 1: the target failed, and ended the work; the message of the error begins with the path in it. Since: 0.2 */
+	uint64_t target_failed;
+	uint64_t reserved[3];	/**< 0 */
 };
 
 /**
@@ -69,9 +71,9 @@ struct btrkit_extract_result {
  *
  * Whatever is at DIRECTORY/PATH already is replaced: a file or symbolic link is removed first, and not written through;
  * a directory is kept and completed. Missing parent directories are created. Modes and times of directories are set
- * last. Of a damaged file, the part before the damage is extracted. Preallocated space becomes a hole. The property
- * btrfs.compression is set only if the target supports it. Immutable files in the target, and the devices that are
- * read, are not replaced.
+ * last. ACLs that the target directory passes on to what is created in it are removed. Of a damaged file, the part
+ * before the damage is extracted. Preallocated space becomes a hole. The property btrfs.compression is set only if the
+ * target supports it. Immutable files in the target, and the devices that are read, are not replaced.
  *
  * Memory is needed for each file with further names to come, and for the path to the current file.
  *

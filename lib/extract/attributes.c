@@ -10,6 +10,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#define ACL_ACCESS "system.posix_acl_access"
+
 /* Namespaces of attributes. */
 static const char *const kinds[] = { "user.", "system.", "security.", "trusted.", "btrfs." };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -67,20 +69,44 @@ static int set_xattrs(struct extract *x, const struct extract_item *item, int fd
 	return ret;
 }
 
+#define SET_ID ((mode_t)(S_ISUID | S_ISGID))
+
 /*
- * Without the original owner, drop the setuid and setgid bits, so that the file does not run with the caller's rights.
+ * Returns the mode to set, for a file with the status @st. Without the original owner it lacks the setuid bit, and
+ * without the group the setgid bit, so that the file does not run with the rights of somebody else. What a file has is
+ * looked up, because setting its owner may have failed, and its group may be that of the directory. @st: NULL: unknown
  */
-static mode_t mode_of(const struct extract *x, const struct extract_item *item)
+static mode_t mode_of(const struct extract_item *item, const struct stat *st)
 {
 	mode_t mode = item->i.mode & 07777;
 
-	if (x->opts->flags & BTRKIT_EXTRACT_OWNERS)
-		return mode;
-	if (item->i.uid != geteuid())
+	if (!st || item->i.uid != st->st_uid)
 		mode &= ~(mode_t)S_ISUID;
-	if (item->i.gid != getegid() && !S_ISDIR(item->i.mode))
+	if ((!st || item->i.gid != st->st_gid) && !S_ISDIR(item->i.mode))
 		mode &= ~(mode_t)S_ISGID;
 	return mode;
+}
+
+/*
+ * Removes the ACL that a file inherited when it was created, or that an existing directory has: the mode of the item,
+ * which is set later, would grant it rights. The mode is restricted first, since without the ACL its bits for the group
+ * mean another group.
+ */
+static void drop_acl(int fd)
+{
+	if (fgetxattr(fd, ACL_ACCESS, NULL, 0) <= 0)
+		return;
+	(void)fchmod(fd, 0700);
+	(void)fremovexattr(fd, ACL_ACCESS);
+}
+
+/*
+ * Whether what is created may have inherited an ACL. Directories that are walked pass none on, since those that they
+ * have are removed first.
+ */
+static bool may_inherit(const struct extract *x, const struct extract_item *item)
+{
+	return S_ISDIR(item->i.mode) || !x->num_frames;
 }
 
 static void times_of(const struct extract_item *item, struct timespec times[2])
@@ -92,14 +118,17 @@ static void times_of(const struct extract_item *item, struct timespec times[2])
 int attributes_set_fd(struct extract *x, const struct extract_item *item, int fd)
 {
 	struct timespec times[2];
+	struct stat st;
 	int ret = 0;
 
 	times_of(item, times);
+	if (may_inherit(x, item))
+		drop_acl(fd);
 	if ((x->opts->flags & BTRKIT_EXTRACT_OWNERS) && fchown(fd, item->i.uid, item->i.gid))
 		ret = extract_unmade(x, item->path, errno, "cannot change owner");
 	if (!ret)
 		ret = set_xattrs(x, item, fd, NULL);
-	if (!ret && fchmod(fd, mode_of(x, item)))
+	if (!ret && fchmod(fd, mode_of(item, !(item->i.mode & SET_ID) || fstat(fd, &st) ? NULL : &st)))
 		ret = extract_unmade(x, item->path, errno, "cannot change mode");
 	if (!ret && futimens(fd, times))
 		ret = extract_unmade(x, item->path, errno, "cannot set times");
@@ -110,18 +139,24 @@ int attributes_set_at(struct extract *x, const struct extract_item *item, int di
 {
 	struct timespec times[2];
 	char path[300];
+	struct stat st;
 	int ret = 0;
 
 	times_of(item, times);
 	/* lsetxattr() has no variant relative to a directory; this link in /proc leads to the open directory. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir, item->name);
+	/* Created with mode 0600, what it inherited grants nothing yet. */
+	if (may_inherit(x, item) && !S_ISLNK(item->i.mode))
+		(void)lremovexattr(path, ACL_ACCESS);
 	if ((x->opts->flags & BTRKIT_EXTRACT_OWNERS) &&
 	    fchownat(dir, item->name, item->i.uid, item->i.gid, AT_SYMLINK_NOFOLLOW))
 		ret = extract_unmade(x, item->path, errno, "cannot change owner");
 	if (!ret)
 		ret = set_xattrs(x, item, -1, path);
 	if (!ret && !S_ISLNK(item->i.mode) &&
-	    fchmodat(dir, item->name, mode_of(x, item), AT_SYMLINK_NOFOLLOW))
+	    fchmodat(dir, item->name,
+		     mode_of(item, fstatat(dir, item->name, &st, AT_SYMLINK_NOFOLLOW) ? NULL : &st),
+		     AT_SYMLINK_NOFOLLOW))
 		ret = extract_unmade(x, item->path, errno, "cannot change mode");
 	if (!ret && utimensat(dir, item->name, times, AT_SYMLINK_NOFOLLOW))
 		ret = extract_unmade(x, item->path, errno, "cannot set times");

@@ -8,6 +8,8 @@
 
 #include "lib/base/err.h"
 
+#define PATH_SHOWN ((size_t)80)	/* bytes of a path in a message */
+
 int extract_problem(struct extract *x, const char *path, int ret, const struct btrkit_error *what)
 {
 	x->result->problems++;
@@ -30,6 +32,7 @@ int extract_unmade(struct extract *x, const char *path, int errnum, const char *
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	char text[150];
 	va_list args;
+	const size_t len = strlen(path);
 	int ret;
 
 	va_start(args, fmt);
@@ -39,9 +42,10 @@ int extract_unmade(struct extract *x, const char *path, int errnum, const char *
 	if (!is_hopeless(errnum))
 		return extract_problem(x, path, ret, &what);
 	x->result->problems++;
-	if (x->err)
-		*x->err = what;
-	return ret;
+	x->result->target_failed = 1;
+	/* The end of a long path tells more than its beginning. */
+	return err_system(x->err, errnum, "%s%s: %s", len > PATH_SHOWN ? "..." : "",
+			  len > PATH_SHOWN ? path + len - PATH_SHOWN : *path ? path : "/", text);
 }
 
 int extract_left_out(struct extract *x, const char *path, const char *why)

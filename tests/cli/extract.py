@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import tarfile
 import tempfile
@@ -176,8 +177,8 @@ def full(path, scratch):
     if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', target], check=False).returncode:
         return
     try:
-        said = check_failure('extract', path, run('extract', '-C', target, path, 'big', 'dir'))
-        assert 'No space left on device' in said, said
+        said = check_failure('extract', target, run('extract', '-C', target, path, 'big', 'dir'))
+        assert said == 'big: cannot write: No space left on device', said
     finally:
         subprocess.run(['umount', target], check=True)
 
@@ -185,6 +186,86 @@ def full(path, scratch):
 def members(data):
     with tarfile.open(fileobj=io.BytesIO(data)) as t:
         return {m.name: (m, t.extractfile(m).read() if m.isreg() else None) for m in t}
+
+
+def acl(*entries, mask=7):
+    """An ACL as it is stored: the owner and the group have all permissions, others none; entries of users."""
+    rows = [(1, 7, -1), *((2, allowed, user) for user, allowed in entries), (4, 7, -1), (16, mask, -1), (32, 0, -1)]
+    return struct.pack('<I', 2) + b''.join(struct.pack('<HHi', *row) for row in rows)
+
+
+def inherited(scratch):
+    """Neither an ACL that the target directory passes on, nor that of an existing directory, stays on what is
+    extracted, also by name: with the mode of the file it would grant rights."""
+    access, default = 'system.posix_acl_access', 'system.posix_acl_default'
+    source, path = f'{scratch}/source', f'{scratch}/acl.img'
+    os.makedirs(f'{source}/d/e')
+    for name, mode in ('f', 0o640), ('d/g', 0o660), ('own', 0o640):
+        with open(f'{source}/{name}', 'wb') as f:
+            f.write(b'secret')
+        os.chmod(f'{source}/{name}', mode)
+    os.mkfifo(f'{source}/fifo')
+    os.chmod(f'{source}/fifo', 0o660)
+    os.chmod(f'{source}/d', 0o750)
+    os.chmod(f'{source}/d/e', 0o770)
+    target = empty(scratch)
+    try:
+        os.setxattr(target, default, acl((12345, 7)))
+        os.setxattr(f'{source}/own', access, acl((23456, 4)))
+    except OSError:
+        return
+    with open(path, 'wb') as f:
+        f.truncate(128 << 20)
+    assert run('mkfs', '-q', '--rootdir', source, path)[0] == 0
+    os.makedirs(f'{target}/d/e')
+    assert access in os.listxattr(f'{target}/d')
+    for words in (('f', 'fifo', 'own', 'd/g'), ('d',), ()):
+        if not words:
+            os.setxattr(target, default, acl((12345, 7)))
+            os.setxattr(target, access, acl((12345, 7)))
+        assert run('extract', '-C', target, path, *words) == (0, b'', ''), words
+        for name in words or ('', 'f', 'fifo', 'own', 'd', 'd/g', 'd/e'):
+            assert os.listxattr(f'{target}/{name}') == ([access] if name == 'own' else []), (words, name)
+            assert name == '' or os.lstat(f'{target}/{name}').st_mode == os.lstat(f'{source}/{name}').st_mode, name
+        assert words == ('d',) or os.getxattr(f'{target}/own', access) == os.getxattr(f'{source}/own', access)
+        # A directory above what was requested is not ours.
+        assert (default in os.listxattr(target)) == bool(words)
+        subprocess.run(['rm', '-rf', *(f'{target}/{name}' for name in ('f', 'fifo', 'own', 'd/g'))], check=True)
+
+
+def owners(path, scratch):
+    """--no-same-owner; and without its owner, a file does not keep its set-ID bits."""
+    if os.getuid():
+        return
+    source, image = f'{scratch}/owned', f'{scratch}/owned.img'
+    os.mkdir(source)
+    for name, owner, group in ('both', 0, 0), ('user', 1234, 0), ('group', 0, 1234), ('other', 1234, 1234):
+        with open(f'{source}/{name}', 'wb') as f:
+            f.write(b'set')
+        os.chown(f'{source}/{name}', owner, group)
+        os.chmod(f'{source}/{name}', 0o6755)
+    with open(image, 'wb') as f:
+        f.truncate(128 << 20)
+    assert run('mkfs', '-q', '--rootdir', source, image)[0] == 0
+    expected = {'both': 0o6755, 'user': 0o2755, 'group': 0o4755, 'other': 0o755}
+
+    def modes():
+        found = {name: os.stat(f'{target}/{name}') for name in expected}
+        assert all((st.st_uid, st.st_gid) == (0, 0) for st in found.values()), found
+        return {name: stat.S_IMODE(st.st_mode) for name, st in found.items()}
+    target = empty(scratch)
+    assert run('extract', '--no-same-owner', '-C', target, image) == (0, b'', '')
+    assert modes() == expected, modes()
+    status, out, err = run('extract', '--no-same-owner', '--tar', '-', image)
+    assert status == 2 and not out and err.count('\n') == 1, err
+    # In a user namespace that has only our own ID, setting another owner fails.
+    target = empty(scratch)
+    if subprocess.run(['unshare', '-Ur', 'true'], stderr=subprocess.DEVNULL, check=False).returncode:
+        return
+    done = subprocess.run(['unshare', '-Ur', BTRKIT, 'extract', '-C', target, image], stderr=subprocess.PIPE,
+                          check=False)
+    assert done.returncode == 1 and done.stderr.count(b'cannot change owner: Invalid argument') == 3, done
+    assert modes() == expected, modes()
 
 
 def archives(path, scratch):
@@ -340,6 +421,8 @@ def main():
         without_root(path)
         signals(path, scratch)
         full(path, scratch)
+        inherited(scratch)
+        owners(path, scratch)
         has_archives = archives(path, scratch)
         if has_archives:
             holes(scratch)
