@@ -63,7 +63,7 @@ int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len,
 		sync_lock_space(&op->txn->sync);
 	ret = txn_write_data(op->txn, logical, data, len, err);
 	if (ret == -ENOSPC)
-		atomic_store(&op->d->full, true);
+		tickets_set_device_full(op->txn->tickets, true);
 	if (kept)
 		sync_unlock_space(&op->txn->sync);
 	sync_rdunlock_trees(&op->txn->sync);

@@ -127,8 +127,8 @@ int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
 
 void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes)
 {
-	const struct ticket_amount used = delayed_places(&op->locks);
-	const struct ticket_amount spare = { .items = used.items < need->items ? need->items - used.items : 0,
+	const struct delayed_amount used = delayed_places(&op->locks);
+	const struct delayed_amount spare = { .items = used.items < need->items ? need->items - used.items : 0,
 					     .bytes = bytes < need->bytes ? need->bytes - bytes : 0,
 					     .leaves = used.leaves < need->items ? need->items - used.leaves : 0 };
 
@@ -156,7 +156,7 @@ void op_need_feature(struct op *op, uint64_t incompat)
 
 bool op_less_may_do(const struct btrkit_txn *txn, int ret)
 {
-	return ret == -ENOSPC && !failure_is_set(txn->failure) && !atomic_load(&txn->delayed->full);
+	return ret == -ENOSPC && !failure_is_set(txn->failure) && !tickets_device_full(txn->tickets);
 }
 
 int op_try_fewer(const struct btrkit_txn *txn, int ret, unsigned *max, unsigned few)
@@ -169,7 +169,7 @@ int op_try_fewer(const struct btrkit_txn *txn, int ret, unsigned *max, unsigned 
 
 int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *err)
 {
-	if (ret != -ENOSPC || *tried || atomic_load(&txn->delayed->full))
+	if (ret != -ENOSPC || *tried || tickets_device_full(txn->tickets))
 		return ret;
 	*tried = true;
 	/* If nothing is committed the error remains valid. */

@@ -8,6 +8,7 @@
 
 #include "lib/format/items/inode.h"
 #include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "lib/txn/txn.h"
 
 struct op {

@@ -310,7 +310,7 @@ static void count_bitmaps(struct btrkit_txn *txn, struct bound *b)
 
 int bound_begin(struct btrkit_txn *txn, struct bound *ret, struct btrkit_error *err)
 {
-	const struct ticket_alone *alone = &txn->delayed->tickets.alone;
+	const struct ticket_alone *alone = &txn->tickets->alone;
 	int r;
 
 	*ret = (struct bound){
@@ -347,14 +347,14 @@ static uint64_t shared_refs(const struct bound *b, const struct tree_load *l)
 		    least(l->touched * (s->levels - 2u) * (in_node + 1), s->blocks));
 }
 
-static struct tree_load load_of(const struct ticket_amount *all)
+static struct tree_load load_of(const struct delayed_amount *all)
 {
 	const uint64_t items = (uint64_t)all->items, bytes = (uint64_t)all->bytes;
 
 	return (struct tree_load){ items, least(items, bytes / sizeof(struct disk_item)), bytes, BY_BATCHES };
 }
 
-uint64_t bound_refs(const struct bound *b, const struct ticket_amount *all)
+uint64_t bound_refs(const struct bound *b, const struct delayed_amount *all)
 {
 	const struct tree_load l = load_of(all);
 
@@ -362,14 +362,14 @@ uint64_t bound_refs(const struct bound *b, const struct ticket_amount *all)
 	return cost_in(b, &b->files, &l, (uint64_t)all->leaves).changes + 2 * l.touched + shared_refs(b, &l);
 }
 
-uint64_t bound_own(const struct bound *b, const struct ticket_amount *all)
+uint64_t bound_own(const struct bound *b, const struct delayed_amount *all)
 {
 	const struct tree_load l = load_of(all);
 
 	return cost_in(b, &b->files, &l, (uint64_t)all->leaves).blocks;
 }
 
-uint64_t bound_items(const struct bound *b, const struct ticket_amount *all)
+uint64_t bound_items(const struct bound *b, const struct delayed_amount *all)
 {
 	const struct tree_load l = load_of(all);
 	const uint64_t blocks = bound_own(b, all) + b->alone;
@@ -388,7 +388,7 @@ static void make_old(struct tree_shape *s)
 	s->old_inner = s->inner;
 }
 
-uint64_t bound_next(const struct bound *b, const struct ticket_amount *all)
+uint64_t bound_next(const struct bound *b, const struct delayed_amount *all)
 {
 	struct bound next = *b;
 

@@ -42,16 +42,16 @@ int bound_begin(struct btrkit_txn *txn, struct bound *ret, struct btrkit_error *
  * Maximum number of blocks allocated from now until the commit is done: for @all delayed changes of items in file
  * trees, for an exclusive thread, and for what is pending.
  */
-uint64_t bound_items(const struct bound *b, const struct ticket_amount *all);
+uint64_t bound_items(const struct bound *b, const struct delayed_amount *all);
 
 /* Of these, the blocks of file trees. */
-uint64_t bound_own(const struct bound *b, const struct ticket_amount *all);
+uint64_t bound_own(const struct bound *b, const struct delayed_amount *all);
 
 /* Changes of references caused by the items. */
-uint64_t bound_refs(const struct bound *b, const struct ticket_amount *all);
+uint64_t bound_refs(const struct bound *b, const struct delayed_amount *all);
 
 /* Like bound_items(), but for the next transaction, in which no block is private yet. */
-uint64_t bound_next(const struct bound *b, const struct ticket_amount *all);
+uint64_t bound_next(const struct bound *b, const struct delayed_amount *all);
 
 /* The same for @blocks blocks of other trees in this transaction, as counted by the caller. */
 uint64_t bound_blocks(const struct bound *b, uint64_t blocks);

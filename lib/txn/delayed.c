@@ -24,15 +24,16 @@ struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode)
 	return &t->shards[(inode + 4) % DELAYED_SHARDS];
 }
 
-int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err)
+int delayed_create(struct btrkit_txn *txn, const struct delayed_watch *watch, struct delayed **ret,
+		   struct btrkit_error *err)
 {
 	struct delayed *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return err_nomem(err);
 	d->txn = txn;
+	d->watch = *watch;
 	d->waiting_max = WAITING_MAX;
-	tickets_init(&d->tickets);
 	*ret = d;
 	return 0;
 }
@@ -52,7 +53,6 @@ struct delayed *delayed_destroy(struct delayed *d)
 		}
 		free(t);
 	}
-	tickets_destroy(&d->tickets);
 	free(d->batch);
 	free(d);
 	return NULL;
@@ -81,7 +81,6 @@ int delayed_go_on(struct delayed *d, struct btrkit_error *err)
 {
 	int ret = 0;
 
-	atomic_store(&d->full, false);
 	for (struct delayed_tree *t = d->list; !ret && t; t = t->next)
 		if (!t->deleted)
 			ret = find_edit_tree(t, t->id, err);
@@ -120,8 +119,7 @@ static int open_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, 
 	}
 	t->next = d->list;
 	d->list = t;
-	/* Another tree has other blocks that changes may copy. */
-	tickets_recall(&d->tickets);
+	d->watch.tree_opened(d->watch.ctx);
 	*ret = t;
 	return 0;
 }

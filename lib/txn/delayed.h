@@ -26,7 +26,7 @@
 #include "lib/base/pool.h"
 #include "lib/base/stripe.h"
 #include "lib/tree/edit.h"
-#include "lib/txn/ticket.h"
+#include "lib/txn/amount.h"
 
 #define DELAYED_SHARDS 64u
 #define DELAYED_LEAVES 1024u
@@ -83,18 +83,29 @@ struct delayed_tree {
 	atomic_uint_fast64_t next_inode; /* 0: not determined yet */
 };
 
+/* Calls to whoever reserves space for delayed items. */
+struct delayed_watch {
+	/* A tree is used that was not used before. Called with the locks of trees. */
+	void (*tree_opened)(void *ctx);
+	/* The gate is closed, and all delayed items are being run, except for @kept. */
+	void (*taken)(void *ctx, const struct delayed_amount *kept);
+	/* These have been inserted into the trees, or the transaction has failed. */
+	void (*ran)(void *ctx);
+	void *ctx;
+};
+
 struct delayed {
 	struct btrkit_txn *txn;
 	_Atomic(struct delayed_tree *) list; /* grows at the head, with the lock of trees */
 	struct delayed_batch *batch; /* being assembled, with the lock of runs */
-	struct tickets tickets;
+	struct delayed_watch watch;
 	atomic_size_t waiting; /* approximate memory used by delayed items, except for what the last run left */
 	size_t waiting_max;    /* limit for that */
 	atomic_bool running;   /* delayed items are being run because of it */
-	atomic_bool full; /* no space for data, and neither smaller steps nor a commit help */
 };
 
-int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int delayed_create(struct btrkit_txn *txn, const struct delayed_watch *watch, struct delayed **ret,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Drop all delayed items. NULL is allowed. */
 struct delayed *delayed_destroy(struct delayed *d);
 
@@ -113,7 +124,7 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 struct delayed_locks {
 	struct delayed_shard *held[6];
 	unsigned n;
-	struct ticket_amount places; /* counters of the shards when the locks were taken */
+	struct delayed_amount places; /* counters of the shards when the locks were taken */
 };
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret);
 /* The same for two inodes that may be in different trees. */
@@ -124,8 +135,8 @@ void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tre
  * others.
  */
 void delayed_lock_orphans(struct delayed_tree *t, struct delayed_locks *l);
-/* Places and leaves for which items have been delayed since the locks were taken: see struct ticket_need. */
-struct ticket_amount delayed_places(const struct delayed_locks *l);
+/* Places and leaves for which items have been delayed since the locks were taken: see struct delayed_amount. */
+struct delayed_amount delayed_places(const struct delayed_locks *l);
 void delayed_unlock(struct delayed_locks *l);
 
 /*

@@ -108,7 +108,7 @@ void delayed_forget_leaves(struct delayed_tree *t);
  * A shard's items have been taken over: put back what should remain delayed, and add what was granted for it to @kept.
  * That is the newest inodes when space is short, and new directories when memory is.
  */
-void delayed_keep_newest(struct delayed_tree *t, struct delayed_shard *s, struct ticket_amount *kept);
-void delayed_keep_directories(struct delayed_shard *s, struct ticket_amount *kept);
+void delayed_keep_newest(struct delayed_tree *t, struct delayed_shard *s, struct delayed_amount *kept);
+void delayed_keep_directories(struct delayed_shard *s, struct delayed_amount *kept);
 
 #endif

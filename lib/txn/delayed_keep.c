@@ -21,7 +21,7 @@ static bool is_small(const struct delayed_inode *in)
 }
 
 static bool copy_items(struct delayed_table *t, const struct delayed_inode *from, struct delayed_inode *to,
-		       struct ticket_amount *kept)
+		       struct delayed_amount *kept)
 {
 	for (uint32_t i = 0; i < from->n; i++) {
 		const struct delayed_item *it = from->few[i];
@@ -39,9 +39,9 @@ static bool copy_items(struct delayed_table *t, const struct delayed_inode *from
 }
 
 /* Without memory to keep it, the inode is run, too. */
-static void keep_inode(struct delayed_table *now, struct delayed_inode *in, struct ticket_amount *kept)
+static void keep_inode(struct delayed_table *now, struct delayed_inode *in, struct delayed_amount *kept)
 {
-	struct ticket_amount own = { .items = 1, .leaves = 1 };
+	struct delayed_amount own = { .items = 1, .leaves = 1 };
 	struct delayed_inode *to;
 
 	if (delayed_inode_get(now, in->objectid, &to, NULL))
@@ -59,7 +59,7 @@ static void keep_inode(struct delayed_table *now, struct delayed_inode *in, stru
 	kept->leaves += own.leaves;
 }
 
-void delayed_keep_newest(struct delayed_tree *t, struct delayed_shard *s, struct ticket_amount *kept)
+void delayed_keep_newest(struct delayed_tree *t, struct delayed_shard *s, struct delayed_amount *kept)
 {
 	const uint64_t next = atomic_load(&t->next_inode), first = next > NEWEST ? next - NEWEST : 0;
 	const int64_t before = kept->bytes;
@@ -78,16 +78,16 @@ static bool is_growing_directory(const struct delayed_inode *in)
 	return in->fresh && in->own && in->next_index;
 }
 
-void delayed_keep_directories(struct delayed_shard *s, struct ticket_amount *kept)
+void delayed_keep_directories(struct delayed_shard *s, struct delayed_amount *kept)
 {
 	for (size_t i = 0; i < s->running.size; i++) {
 		struct delayed_inode *in = s->running.slots[i].in;
 		/* An upper bound: each entry counts as one place, but all other items together as one. */
-		const struct ticket_amount own = { in ? in->n : 0, in ? (int64_t)in->bytes : 0, in ? in->n : 0 };
+		const struct delayed_amount own = { in ? in->n : 0, in ? (int64_t)in->bytes : 0, in ? in->n : 0 };
 
 		if (!in || !is_growing_directory(in) || delayed_inode_move(&s->now, in))
 			continue;
-		ticket_add(kept, &own);
+		delayed_amount_add(kept, &own);
 		s->bytes += (size_t)own.bytes;
 	}
 }

@@ -4,9 +4,9 @@
 
 #include "lib/txn/delayed_impl.h"
 
-static struct ticket_amount count_places(const struct delayed_locks *l)
+static struct delayed_amount count_places(const struct delayed_locks *l)
 {
-	struct ticket_amount sum = { 0 };
+	struct delayed_amount sum = { 0 };
 
 	for (unsigned i = 0; i < l->n; i++) {
 		sum.items += l->held[i]->places;
@@ -15,11 +15,11 @@ static struct ticket_amount count_places(const struct delayed_locks *l)
 	return sum;
 }
 
-struct ticket_amount delayed_places(const struct delayed_locks *l)
+struct delayed_amount delayed_places(const struct delayed_locks *l)
 {
-	const struct ticket_amount now = count_places(l);
+	const struct delayed_amount now = count_places(l);
 
-	return (struct ticket_amount){ .items = now.items - l->places.items, .leaves = now.leaves - l->places.leaves };
+	return (struct delayed_amount){ .items = now.items - l->places.items, .leaves = now.leaves - l->places.leaves };
 }
 
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret)

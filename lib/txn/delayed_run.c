@@ -357,6 +357,6 @@ int delayed_run_taken(struct delayed *d, struct delayed_tree *t, size_t bytes, s
 		sync_unlock_trees(&d->txn->sync);
 	}
 	failure_note_any(d->txn->failure, ret, err);
-	tickets_ran(&d->tickets);
+	d->watch.ran(d->watch.ctx);
 	return ret;
 }

@@ -12,7 +12,7 @@ enum keep { KEEP_NOTHING, KEEP_NEWEST, KEEP_DIRECTORIES };
  */
 static size_t take_over(struct delayed *d, enum keep keep, struct delayed_tree **list)
 {
-	struct ticket_amount kept = { 0 };
+	struct delayed_amount kept = { 0 };
 	size_t bytes = 0;
 
 	sync_rdlock_trees(&d->txn->sync);
@@ -32,7 +32,7 @@ static size_t take_over(struct delayed *d, enum keep keep, struct delayed_tree *
 		delayed_forget_leaves(t);
 	}
 	atomic_store(&d->waiting, 0);
-	tickets_run(&d->tickets, &kept);
+	d->watch.taken(d->watch.ctx, &kept);
 	return bytes;
 }
 

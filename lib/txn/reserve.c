@@ -7,7 +7,7 @@
 #include "lib/format/feature_bits.h"
 #include "lib/space/chunk.h"
 #include "lib/txn/bound.h"
-#include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "lib/txn/txn.h"
 
 #define GLOBAL_RESERVE_MAX (512ull << 20)
@@ -126,7 +126,7 @@ static int global_reserve(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_e
 
 /* A request and what it is judged by. */
 struct asking {
-	const struct ticket_amount *all;
+	const struct delayed_amount *all;
 	const struct ticket_need *need;
 	struct bound bound;
 	uint64_t keep;	 /* blocks that must stay free for Linux, and for removals after the commit */
@@ -137,9 +137,9 @@ struct asking {
  * Number of blocks that must be free for @all: what it needs at most, including a later removal. Unless the request
  * itself removes things, the blocks to keep must also be free after the commit. @bound: the former alone
  */
-static uint64_t blocks_for(const struct asking *a, const struct ticket_amount *all, uint64_t *bound)
+static uint64_t blocks_for(const struct asking *a, const struct delayed_amount *all, uint64_t *bound)
 {
-	const struct ticket_amount more = { all->items + REMOVAL_ITEMS, all->bytes + REMOVAL_BYTES,
+	const struct delayed_amount more = { all->items + REMOVAL_ITEMS, all->bytes + REMOVAL_BYTES,
 					    all->leaves + REMOVAL_ITEMS };
 	uint64_t keep;
 
@@ -151,27 +151,27 @@ static uint64_t blocks_for(const struct asking *a, const struct ticket_amount *a
 	return *bound > keep ? *bound : keep;
 }
 
-static struct ticket_amount plus(const struct ticket_amount *a, const struct ticket_amount *b)
+static struct delayed_amount plus(const struct delayed_amount *a, const struct delayed_amount *b)
 {
-	return (struct ticket_amount){ a->items + b->items, a->bytes + b->bytes, a->leaves + b->leaves };
+	return (struct delayed_amount){ a->items + b->items, a->bytes + b->bytes, a->leaves + b->leaves };
 }
 
 /*
  * The largest credit, in proportion to the request, for which @pieces blocks suffice. Removed items are usually close
  * to each other, so fewer leaves than items are assumed for them.
  */
-static struct ticket_amount most_credit(const struct asking *a, const struct ticket_amount *credit, uint64_t pieces)
+static struct delayed_amount most_credit(const struct asking *a, const struct delayed_amount *credit, uint64_t pieces)
 {
-	struct ticket_amount best = { 0 };
+	struct delayed_amount best = { 0 };
 	const int64_t in_a_leaf = a->need->removes ? REMOVED_IN_A_LEAF : 1;
 	int64_t low = 0, high = a->need->items ? credit->leaves : 0;
 	uint64_t bound;
 
 	while (high - low > 1 + low / 16) {
 		const int64_t leaves = low + (high - low) / 2, items = leaves * in_a_leaf;
-		const struct ticket_amount c = { items < credit->items ? items : credit->items,
+		const struct delayed_amount c = { items < credit->items ? items : credit->items,
 						 leaves * a->need->bytes / a->need->items + 1, leaves };
-		const struct ticket_amount all = plus(a->all, &c);
+		const struct delayed_amount all = plus(a->all, &c);
 
 		if (c.bytes <= credit->bytes && blocks_for(a, &all, &bound) <= pieces) {
 			best = c;
@@ -185,7 +185,7 @@ static struct ticket_amount most_credit(const struct asking *a, const struct tic
 
 static int begin_asking(struct btrkit_txn *txn, struct asking *a, struct btrkit_error *err)
 {
-	const struct ticket_amount removal = { REMOVAL_ITEMS, REMOVAL_BYTES, REMOVAL_ITEMS };
+	const struct delayed_amount removal = { REMOVAL_ITEMS, REMOVAL_BYTES, REMOVAL_ITEMS };
 	const uint64_t nodesize = txn->fs->super.nodesize;
 	uint64_t later;
 	int ret = bound_begin(txn, &a->bound, err);
@@ -202,11 +202,11 @@ static int begin_asking(struct btrkit_txn *txn, struct asking *a, struct btrkit_
 	return 0;
 }
 
-int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, const struct ticket_need *need,
-		      struct ticket_amount *credit, enum txn_chunks chunks, struct btrkit_error *err)
+int txn_reserve_items(struct btrkit_txn *txn, const struct delayed_amount *all, const struct ticket_need *need,
+		      struct delayed_amount *credit, enum txn_chunks chunks, struct btrkit_error *err)
 {
 	struct asking a = { .all = all, .need = need };
-	struct ticket_amount most;
+	struct delayed_amount most;
 	uint64_t bound, pieces;
 	int ret;
 
@@ -229,7 +229,7 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, c
 		ret = make_room(txn, blocks_for(&a, &most, &bound), chunks, &pieces, err);
 	}
 	if (!ret)
-		txn->delayed->tickets.promise = (struct ticket_promise){
+		txn->tickets->promise = (struct ticket_promise){
 			bound, txn->overlay->created + txn->overlay->copied
 		};
 	return ret;
@@ -238,8 +238,8 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, c
 /* Blocks needed for what was granted. The credit is recalled, so that only what operations rely on is included. */
 static int bound_held(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *err)
 {
-	struct tickets *t = &txn->delayed->tickets;
-	struct ticket_amount held;
+	struct tickets *t = txn->tickets;
+	struct delayed_amount held;
 	struct bound b;
 	int r;
 

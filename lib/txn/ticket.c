@@ -19,23 +19,23 @@
 static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, enum txn_chunks chunks, int64_t *leaves,
 		      struct btrkit_error *err)
 {
-	struct tickets *t = &txn->delayed->tickets;
-	const struct ticket_amount a = ticket_amount_of(need);
-	struct ticket_amount credit = t->credit, all;
+	struct tickets *t = txn->tickets;
+	const struct delayed_amount a = ticket_amount_of(need);
+	struct delayed_amount credit = t->credit, all;
 	int ret;
 
 	sync_enter(&txn->sync);
 	sync_lock_trees(&txn->sync);
 	pthread_mutex_lock(&t->lock);
 	all = t->held;
-	ticket_add(&all, &a);
+	delayed_amount_add(&all, &a);
 	ret = failure_check(txn->failure, err);
 	if (!ret)
 		ret = txn_reserve_items(txn, &all, need, &credit, chunks, err);
 	if (!ret) {
-		ticket_add(&all, &credit);
+		delayed_amount_add(&all, &credit);
 		t->held = all;
-		ticket_add(&t->outside, &a);
+		delayed_amount_add(&t->outside, &a);
 		ticket_give(need->removes ? &t->removals : &t->common, &credit);
 		*leaves = credit.leaves;
 	}
@@ -89,7 +89,7 @@ void tickets_count_step(struct tickets *t, uint64_t *step)
 
 static int commit(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
-	struct tickets *t = &txn->delayed->tickets;
+	struct tickets *t = txn->tickets;
 	int ret;
 
 	tickets_count_step(t, &t->stats.commits);
@@ -112,18 +112,18 @@ static bool commit_frees_much(struct btrkit_txn *txn)
 /* Take back what was granted to the caller, who continues without it. */
 static void take_back(struct tickets *t, const struct ticket_need *need)
 {
-	const struct ticket_amount a = ticket_amount_of(need);
+	const struct delayed_amount a = ticket_amount_of(need);
 
 	pthread_mutex_lock(&t->lock);
-	ticket_subtract(&t->held, &a);
-	ticket_subtract(&t->outside, &a);
+	delayed_amount_subtract(&t->held, &a);
+	delayed_amount_subtract(&t->outside, &a);
 	pthread_mutex_unlock(&t->lock);
 }
 
 /* Take one step after the other, until one of them has made space. */
 static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
-	struct tickets *t = &txn->delayed->tickets;
+	struct tickets *t = txn->tickets;
 	int64_t credit;
 	int ret;
 
@@ -189,10 +189,10 @@ static void end_turn(struct tickets *t, bool refused)
 /* An operation that was granted something has entered the gate. */
 static void entered(struct tickets *t, const struct ticket_need *need)
 {
-	const struct ticket_amount a = ticket_amount_of(need);
+	const struct delayed_amount a = ticket_amount_of(need);
 
 	pthread_mutex_lock(&t->lock);
-	ticket_subtract(&t->outside, &a);
+	delayed_amount_subtract(&t->outside, &a);
 	if (t->outside.items <= 0)
 		pthread_cond_signal(&t->entered);
 	pthread_mutex_unlock(&t->lock);
@@ -201,7 +201,7 @@ static void entered(struct tickets *t, const struct ticket_need *need)
 /* Wait for the turn, and enter the gate with what was granted. */
 static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
-	struct tickets *t = &txn->delayed->tickets;
+	struct tickets *t = txn->tickets;
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct ticket_waiter w;
 	int ret;
@@ -231,37 +231,37 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
-	struct delayed *d = txn->delayed;
+	struct tickets *t = txn->tickets;
 	struct ticket_waiter w;
 	bool waits = false;
 	int ret = -ENOSPC;
 
-	if (!d->tickets.may_commit || failure_is_set(txn->failure))
+	if (!t->may_commit || failure_is_set(txn->failure))
 		return -ENOSPC;
-	tickets_count_step(&d->tickets, &d->tickets.stats.tickets);
-	wait_for_turn(&d->tickets, &w);
+	tickets_count_step(t, &t->stats.tickets);
+	wait_for_turn(t, &w);
 	/* Whoever had the turn before may have committed already. */
 	sync_enter(&txn->sync);
 	if (!failure_is_set(txn->failure)) {
-		waits = delayed_waits(d);
+		waits = delayed_waits(txn->delayed);
 		sync_lock_trees(&txn->sync);
 		waits |= refs_pending_data(txn->refs) || space_pinned(txn->space, BG_DATA);
 		sync_unlock_trees(&txn->sync);
 	}
 	sync_leave(&txn->sync);
 	if (waits) {
-		tickets_recall(&d->tickets);
-		wait_for_others(&d->tickets);
-		tickets_count_step(&d->tickets, &d->tickets.stats.commits);
+		tickets_recall(t);
+		wait_for_others(t);
+		tickets_count_step(t, &t->stats.commits);
 		ret = err_pass(err, &own, txn_commit_and_go_on(txn, &own));
 	}
-	end_turn(&d->tickets, false);
+	end_turn(t, false);
 	return ret;
 }
 
 void ticket_close(struct btrkit_txn *txn)
 {
-	struct tickets *t = &txn->delayed->tickets;
+	struct tickets *t = txn->tickets;
 	struct ticket_waiter w;
 
 	wait_for_turn(t, &w);
@@ -272,7 +272,7 @@ void ticket_close(struct btrkit_txn *txn)
 
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
-	struct tickets *t = &txn->delayed->tickets;
+	struct tickets *t = txn->tickets;
 	const uint64_t start = now_ns();
 	int ret;
 

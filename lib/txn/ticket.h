@@ -20,6 +20,7 @@
 #include <btrkit/transaction.h>
 
 #include "lib/base/stripe.h"
+#include "lib/txn/delayed.h"
 
 struct btrkit_txn;
 
@@ -32,11 +33,6 @@ struct ticket_need {
 	unsigned items;
 	uint32_t bytes; /* of items that are inserted or grow, including headers */
 	bool removes;	/* it may use the space kept for Linux */
-};
-
-struct ticket_amount {
-	int64_t items, bytes;
-	int64_t leaves; /* leaves of the items that are in a tree, plus one for each other item */
 };
 
 /* What a thread with exclusive use may need in addition, directly in the trees. */
@@ -80,24 +76,28 @@ struct tickets {
 	 * The following need @lock. This one is granted, including credit, and not known to have been inserted into the
 	 * trees.
 	 */
-	struct ticket_amount held;
-	struct ticket_amount outside; /* of that, granted to operations that are not in the gate yet */
-	struct ticket_amount running; /* of that, being inserted into the trees now */
+	struct delayed_amount held;
+	struct delayed_amount outside; /* of that, granted to operations that are not in the gate yet */
+	struct delayed_amount running; /* of that, being inserted into the trees now */
 	struct ticket_alone alone;
-	struct ticket_amount credit; /* maximum credit granted at a time */
+	struct delayed_amount credit; /* maximum credit granted at a time */
 	struct ticket_promise promise;
 	bool may_commit;
+	atomic_bool device_full; /* no space for data, and neither smaller steps nor a commit help */
 	struct btrkit_reserve_stats stats; /* except for what stripes count */
 };
 
-void tickets_init(struct tickets *t);
-void tickets_destroy(struct tickets *t);
+int tickets_create(struct tickets **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* NULL is allowed. */
+struct tickets *tickets_destroy(struct tickets *t);
+/* What reservations have to know of delayed items. */
+struct delayed_watch tickets_watch(struct tickets *t);
 
 /* Reserve space and enter the gate. @return 0; -ENOSPC; <0; as failure_check() */
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Give back what was granted and will not be used. The caller is still in the gate. */
-void ticket_spare(struct btrkit_txn *txn, const struct ticket_amount *spare, bool removes);
+void ticket_spare(struct btrkit_txn *txn, const struct delayed_amount *spare, bool removes);
 
 /*
  * Commit because an operation has found no space for data, if that is allowed and may free some. Not by a thread inside
@@ -119,19 +119,17 @@ int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const s
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void ticket_alone_end(struct btrkit_txn *txn);
 
-/* The gate is closed, and all delayed items are being run, except those that @kept was granted for. */
-void tickets_run(struct tickets *t, const struct ticket_amount *kept);
-/* These items have been inserted into the trees. */
-void tickets_ran(struct tickets *t);
 /* Take back all credit, because a bound that it was granted by has changed. The next operation has to ask again. */
 void tickets_recall(struct tickets *t);
 
+/* A device has refused data for want of space, although the filesystem has some. The next transaction may try again. */
+void tickets_set_device_full(struct tickets *t, bool full);
+bool tickets_device_full(const struct tickets *t);
+
 /* The following are shared by the files that implement this. */
 
-struct ticket_amount ticket_amount_of(const struct ticket_need *need);
-void ticket_add(struct ticket_amount *to, const struct ticket_amount *a);
-void ticket_subtract(struct ticket_amount *from, const struct ticket_amount *a);
-void ticket_give(struct ticket_credit *c, const struct ticket_amount *a);
+struct delayed_amount ticket_amount_of(const struct ticket_need *need);
+void ticket_give(struct ticket_credit *c, const struct delayed_amount *a);
 /* Take credit of the thread's stripe, or the common one. Only inside the gate. @return whether there was enough */
 bool tickets_take(struct tickets *t, const struct ticket_need *need);
 /* Make the credit of all stripes available to everyone. Only by the first in the queue. */

@@ -3,19 +3,19 @@
 #include <errno.h>
 
 #include "lib/base/err.h"
-#include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "lib/txn/txn.h"
 
 static int grant_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
 		       enum txn_chunks chunks, struct btrkit_error *err)
 {
-	struct tickets *t = &txn->delayed->tickets;
-	struct ticket_amount all = ticket_amount_of(need), credit = { 0 };
+	struct tickets *t = txn->tickets;
+	struct delayed_amount all = ticket_amount_of(need), credit = { 0 };
 	int ret;
 
 	sync_lock_trees(&txn->sync);
 	pthread_mutex_lock(&t->lock);
-	ticket_add(&all, &t->held);
+	delayed_amount_add(&all, &t->held);
 	t->alone = *alone;
 	ret = txn_reserve_items(txn, &all, need, &credit, chunks, err);
 	if (ret)
@@ -30,7 +30,7 @@ static int grant_alone(struct btrkit_txn *txn, const struct ticket_need *need, c
 static int try_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
 		     struct btrkit_error *err)
 {
-	struct tickets *t = &txn->delayed->tickets;
+	struct tickets *t = txn->tickets;
 	int ret;
 
 	tickets_recall(t);
@@ -68,7 +68,7 @@ int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const s
 
 void ticket_alone_end(struct btrkit_txn *txn)
 {
-	struct tickets *t = &txn->delayed->tickets;
+	struct tickets *t = txn->tickets;
 
 	pthread_mutex_lock(&t->lock);
 	t->alone = (struct ticket_alone){ 0 };

@@ -17,6 +17,7 @@
 #include "lib/txn/commit.h"
 #include "lib/txn/data.h"
 #include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "lib/txn/refs.h"
 
 /* Size of blocks in memory from which on full leaves are written before the commit. */
@@ -209,6 +210,7 @@ static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 static void free_txn(struct btrkit_txn *txn)
 {
 	delayed_destroy(txn->delayed);
+	tickets_destroy(txn->tickets);
 	sync_destroy(&txn->sync);
 	free(txn);
 }
@@ -231,7 +233,12 @@ static int start_txn(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 	txn->space = w->space;
 	txn->early_bytes = EARLY_BYTES;
 	sync_init(&txn->sync);
-	r = delayed_create(txn, &txn->delayed, err);
+	r = tickets_create(&txn->tickets, err);
+	if (!r) {
+		const struct delayed_watch watch = tickets_watch(txn->tickets);
+
+		r = delayed_create(txn, &watch, &txn->delayed, err);
+	}
 	if (!r)
 		r = read_quotas(txn, err);
 	if (!r)
@@ -480,6 +487,7 @@ static int go_on(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	const int ret = begin(txn, err);
 
+	tickets_set_device_full(txn->tickets, false);
 	return ret ? ret : delayed_go_on(txn->delayed, err);
 }
 
@@ -493,7 +501,7 @@ int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 	/* The error is reported again later. */
 	err = err ? err : &own;
 	/* Unused credit was granted for this transaction. */
-	tickets_recall(&txn->delayed->tickets);
+	tickets_recall(txn->tickets);
 	ret = delayed_run_alone(txn->delayed, err);
 	/* Threads before the gate may open trees or reserve space, but not while one transaction replaces the other. */
 	sync_lock_trees(&txn->sync);

@@ -20,7 +20,8 @@
 #include "lib/txn/sync.h"
 
 struct delayed;
-struct ticket_amount;
+struct delayed_amount;
+struct tickets;
 struct ticket_need;
 struct refs;
 struct txn_data;
@@ -45,6 +46,7 @@ struct btrkit_txn {
 	struct space *space;
 	struct refs *refs;
 	struct delayed *delayed; /* items not inserted into file trees yet */
+	struct tickets *tickets; /* space reserved for these */
 	struct csums csums;    /* checksums not inserted into their tree yet */
 	struct txn_data *data; /* kept in memory until the commit writes it */
 	uint64_t data_bytes;   /* memory used by that */
@@ -136,8 +138,9 @@ enum txn_chunks {
  * The same for delayed changes of items in file trees: @all of them, including those of @need, which may use the space
  * kept for Linux if it removes things. *@credit is reserved in addition, and reduced to what there is space for.
  */
-int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, const struct ticket_need *need,
-		      struct ticket_amount *credit, enum txn_chunks chunks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int txn_reserve_items(struct btrkit_txn *txn, const struct delayed_amount *all, const struct ticket_need *need,
+		      struct delayed_amount *credit, enum txn_chunks chunks,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Commit, and continue as the next transaction. Not by a thread inside the gate.

@@ -2,6 +2,7 @@
 #include "modify_between.h"
 
 #include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "lib/txn/txn.h"
 
 static unsigned every, count;
@@ -25,7 +26,7 @@ int __wrap_ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, 
 	int ret = 0;
 
 	if (is_time()) {
-		tickets_recall(&txn->delayed->tickets);
+		tickets_recall(txn->tickets);
 		ret = txn_commit_and_go_on(txn, err);
 	}
 	return ret ? ret : __real_ticket_enter(txn, need, err);

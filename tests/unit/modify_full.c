@@ -6,6 +6,7 @@
 #include "tests/unit/unit.h"
 
 #include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
@@ -271,7 +272,7 @@ static bool has_room(struct btrkit_txn *txn, unsigned items)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	int ret;
 
-	txn->delayed->tickets.credit = (struct ticket_amount){ 0 };
+	txn->tickets->credit = (struct delayed_amount){ 0 };
 	ret = ticket_enter(txn, &need, &err);
 	if (ret == -ENOSPC)
 		return false;

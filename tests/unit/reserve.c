@@ -11,6 +11,7 @@
 
 #include "lib/txn/bound.h"
 #include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
@@ -340,7 +341,7 @@ static void judge_promise(struct tally *t, const struct ticket_promise *promise,
 /* Pending changes are known exactly, so their bound is tighter. */
 static struct ticket_promise flush(struct plan *p)
 {
-	const struct ticket_amount none = { 0 };
+	const struct delayed_amount none = { 0 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct ticket_promise promise = { 0 };
 	struct bound b;
@@ -357,7 +358,7 @@ static struct ticket_promise flush(struct plan *p)
 /* After several operations, the promise of the last one covers everything that is still delayed. */
 static void judge_commit(struct plan *p, struct tally *t, bool flushed)
 {
-	const struct ticket_promise promise = flushed ? flush(p) : p->txn->delayed->tickets.promise;
+	const struct ticket_promise promise = flushed ? flush(p) : p->txn->tickets->promise;
 	struct btrkit_write_stats before, after;
 
 	btrkit_fs_get_write_stats(p->fs, &before);
@@ -377,7 +378,7 @@ static void bound_step(struct plan *p, struct tally *t)
 		drop(p, &p->all[1]);
 	else
 		change_file(p, 1800);
-	judge_promise(t, &p->txn->delayed->tickets.promise, taken(p->txn), "operation");
+	judge_promise(t, &p->txn->tickets->promise, taken(p->txn), "operation");
 }
 
 static void run_bound(const struct rig_kind *kind, uint64_t seed, struct tally *t)
@@ -390,7 +391,7 @@ static void run_bound(const struct rig_kind *kind, uint64_t seed, struct tally *
 
 		begin(p);
 		/* Without credit, each operation reserves just what it needs. */
-		p->txn->delayed->tickets.credit = (struct ticket_amount){ 0 };
+		p->txn->tickets->credit = (struct delayed_amount){ 0 };
 		for (unsigned i = 0; i < n; i++)
 			bound_step(p, t);
 		judge_commit(p, t, pick(p, 2));
@@ -466,7 +467,7 @@ static void run_scattered(const struct rig_kind *kind, struct tally *t)
 		snapshot(p);
 		commit(p);
 		begin(p);
-		p->txn->delayed->tickets.credit = (struct ticket_amount){ 0 };
+		p->txn->tickets->credit = (struct delayed_amount){ 0 };
 		for (unsigned i = 0; i < n; i++)
 			rig_check(btrkit_txn_set_attr(p->txn, TOP_LEVEL, p->all[0].files[i].inode, &attr, &err), &err);
 		judge_commit(p, t, round % 2);

@@ -15,6 +15,7 @@
 #include "lib/format/items/inode.h"
 #include "lib/txn/bound.h"
 #include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
@@ -60,9 +61,9 @@ static const struct ticket_need need = { .items = FILES };
 /* Do what an operation does between its reservation and entering the gate. */
 static void reserve(void)
 {
-	struct tickets *t = &txn->delayed->tickets;
-	const struct ticket_amount all = { need.items, need.bytes };
-	struct ticket_amount none = { 0 };
+	struct tickets *t = txn->tickets;
+	const struct delayed_amount all = { need.items, need.bytes };
+	struct delayed_amount none = { 0 };
 	struct delayed_tree *tree;
 
 	rig_check(delayed_tree(txn->delayed, TOP_LEVEL, &tree, &err), &err);
@@ -101,14 +102,14 @@ static uint64_t taken_so_far(void)
 /* The last promise, less what has been used, must still cover everything that is granted. */
 static void judge_promise(void)
 {
-	const struct ticket_promise promise = txn->delayed->tickets.promise;
+	const struct ticket_promise promise = txn->tickets->promise;
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
 	uint64_t needed, left;
 	struct bound b;
 
 	sync_lock_trees(&txn->sync);
 	rig_expect(bound_begin(txn, &b, &e), 0, &e);
-	needed = bound_items(&b, &txn->delayed->tickets.held);
+	needed = bound_items(&b, &txn->tickets->held);
 	left = promise.blocks + promise.taken - taken_so_far();
 	sync_unlock_trees(&txn->sync);
 	if (needed > left) {
@@ -122,7 +123,7 @@ static void judge_promise(void)
 static void *use(void *unused)
 {
 	const struct timespec while_others_go_on = { .tv_nsec = 100000000 };
-	struct tickets *t = &txn->delayed->tickets;
+	struct tickets *t = txn->tickets;
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
 	struct delayed_reader reader = { 0 };
 	struct delayed_tree *tree;
@@ -131,7 +132,7 @@ static void *use(void *unused)
 	nanosleep(&while_others_go_on, NULL);
 	sync_enter(&txn->sync);
 	pthread_mutex_lock(&t->lock);
-	t->outside = (struct ticket_amount){ 0 };
+	t->outside = (struct delayed_amount){ 0 };
 	pthread_cond_signal(&t->entered);
 	pthread_mutex_unlock(&t->lock);
 	rig_expect(delayed_tree(txn->delayed, TOP_LEVEL, &tree, &e), 0, &e);
@@ -156,14 +157,14 @@ static void run(const struct rig_kind *kind)
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	make_files(fs);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	txn->delayed->tickets.credit = (struct ticket_amount){ 0 };
+	txn->tickets->credit = (struct delayed_amount){ 0 };
 	btrkit_fs_get_write_stats(fs, &before);
 	reserve();
 	assert_int_equal(pthread_create(&other, NULL, use, NULL), 0);
 	rig_check(btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, NULL, &err), &err);
 	pthread_join(other, NULL);
 	/* This promise covers the snapshot and everything that is delayed by then. */
-	promise = txn->delayed->tickets.promise;
+	promise = txn->tickets->promise;
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	btrkit_fs_get_write_stats(fs, &after);
 	taken = after.nodes_created + after.nodes_copied - before.nodes_created - before.nodes_copied - promise.taken;

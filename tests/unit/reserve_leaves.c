@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
@@ -110,10 +111,10 @@ static void remove_some(struct scene *s, unsigned n)
 	}
 }
 
-static struct ticket_amount counted(const struct scene *s)
+static struct delayed_amount counted(const struct scene *s)
 {
 	const struct delayed_tree *t = s->txn->delayed->list;
-	struct ticket_amount sum = { 0 };
+	struct delayed_amount sum = { 0 };
 
 	for (unsigned i = 0; t && i < DELAYED_SHARDS; i++) {
 		sum.items += t->shards[i].places;
@@ -144,10 +145,10 @@ static void judge_forgotten(const struct scene *s)
 
 static void remove_and_run(struct scene *s, unsigned n)
 {
-	const struct ticket_amount before = counted(s);
+	const struct delayed_amount before = counted(s);
 	const int64_t copied_before = copied(s);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct ticket_amount now;
+	struct delayed_amount now;
 
 	remove_some(s, n);
 	now = counted(s);
@@ -188,10 +189,10 @@ static void test_leaves(void **state)
 }
 
 /* What is granted, without the credit of idle threads. */
-static struct ticket_amount held(struct scene *s)
+static struct delayed_amount held(struct scene *s)
 {
-	tickets_recall(&s->txn->delayed->tickets);
-	return s->txn->delayed->tickets.held;
+	tickets_recall(s->txn->tickets);
+	return s->txn->tickets->held;
 }
 
 static void test_newest(void **state)
@@ -200,7 +201,7 @@ static void test_newest(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		struct scene *s = make_scene(&kinds[i]);
-		struct ticket_amount h;
+		struct delayed_amount h;
 		uint64_t last = 0;
 
 		for (unsigned k = 0; k < 500; k++)

@@ -11,6 +11,7 @@
 
 #include "lib/txn/bound.h"
 #include "lib/txn/delayed.h"
+#include "lib/txn/ticket.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
@@ -159,7 +160,7 @@ static void close_scene(struct scene *s, struct rig *r)
 
 static void run_shared(const struct rig_kind *kind)
 {
-	struct ticket_amount items = { 0 };
+	struct delayed_amount items = { 0 };
 	struct scene s = { 0 };
 	uint64_t before;
 	struct bound b;
@@ -246,7 +247,7 @@ static uint64_t join_leaves(struct scene *s)
 
 static void run_joined(const struct rig_kind *kind)
 {
-	struct ticket_amount items = { 0 };
+	struct delayed_amount items = { 0 };
 	struct scene s = { 0 };
 	struct bound b;
 	struct rig r;
