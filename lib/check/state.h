@@ -11,7 +11,7 @@
 #include "lib/base/array.h"
 #include "lib/base/err.h"
 #include "lib/check/codes.h"
-#include "lib/check/table.h"
+#include "lib/check/trees/table.h"
 #include "lib/format/items/extent.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/root.h"
@@ -75,16 +75,16 @@ struct check {
 	uint64_t done, due; /* for progress: tree blocks, and with --data also data in units of the block size */
 
 	struct check_tables tables; /* extents and blocks */
-	struct array roots;    /* struct check_root: root tree, chunk tree, then the others in key order */
-	struct array groups;   /* struct check_group, by address */
+	struct array roots;	    /* struct check_root: root tree, chunk tree, then the others in key order */
+	struct array groups;	    /* struct check_group, by address */
 	uint64_t group_tree;	    /* the tree that holds the block group items */
-	struct array csums;    /* struct range: data with checksums, by address, adjacent ranges merged */
-	struct array stripes;  /* struct range: data that the stripe tree maps, as csums */
+	struct array csums;	    /* struct range: data with checksums, by address, adjacent ranges merged */
+	struct array stripes;	    /* struct range: data that the stripe tree maps, as csums */
 	struct array bare;	    /* struct range: written data without checksums in groups with parity */
-	struct array log_data; /* struct range: data that only logs refer to, as csums */
-	struct array log_sums; /* struct check_log_sum: log by log, each by address */
-	struct array names;    /* used by names.c: contradictions that were already examined */
-	struct array circles;  /* used by circles.c: sums of directories known to form no cycle */
+	struct array log_data;	    /* struct range: data that only logs refer to, as csums */
+	struct array log_sums;	    /* struct check_log_sum: log by log, each by address */
+	struct array names;	    /* used by names.c: contradictions that were already examined */
+	struct array circles;	    /* used by circles.c: sums of directories known to form no cycle */
 	/* Something of these could not be read, so findings that would only follow from that are suppressed. */
 	bool roots_lost;   /* root tree, including invalid root items: the set of trees is not known */
 	bool extents_lost; /* extent tree */

@@ -68,18 +68,21 @@ def judge(source, form, name):
 
 
 def judge_page(root):
-    """Yield the problems of lib/README.md, which lists the files of each layer; names may have wildcards."""
+    """Yield the problems of lib/README.md, which lists the files of each layer. Names may have wildcards; a directory
+    that is named stands for all of its files."""
     page = pathlib.Path(root, "lib/README.md").read_text()
     lists = dict(re.findall(r"^### lib/(\w+)[^\n]*\n(.*?)(?=^#|\Z)", page, re.M | re.S))
     for layer in LAYERS:
         named = re.findall(r"`([\w*]+\.\w+)`", lists.get(layer, ""))
-        sources = [path.name for path, _ in common.files(root, f"lib/{layer}/*.*")]
-        for source in sources:
-            if source.endswith(".c") and not any(fnmatch.fnmatch(source, name) for name in named):
-                yield f"lib/README.md: nothing of lib/{layer}/{source}"
-        for name in named:
-            if not fnmatch.filter(sources, name):
-                yield f"lib/README.md: there is no lib/{layer}/{name}"
+        whole = [f"lib/{layer}/{name}" for name in re.findall(r"`(\w+/)`", lists.get(layer, ""))]
+        sources = [(path.name, source) for path, source in common.files(root, f"lib/{layer}/**/*.*")
+                   if not source.startswith(tuple(whole))]
+        for name, source in sources:
+            if name.endswith(".c") and not any(fnmatch.fnmatch(name, pattern) for pattern in named):
+                yield f"lib/README.md: nothing of {source}"
+        for pattern in named:
+            if not any(fnmatch.fnmatch(name, pattern) for name, _ in sources):
+                yield f"lib/README.md: there is no {pattern} in lib/{layer}"
 
 
 def main(root):

@@ -7,7 +7,7 @@
 
 #include "tests/unit/session.h"
 
-#include "lib/check/qgroups.h"
+#include "lib/check/quota/qgroups.h"
 
 #define SUBVOLUMES 24u
 #define OWNERS_MAX (SUBVOLUMES + 2) /* including other trees */

@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "lib/check/span.h"
+#include "lib/check/files/span.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
 #include "lib/format/items/verity.h"

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "lib/check/table.h"
+#include "lib/check/trees/table.h"
 
 #define ADDRESS(i) ((uint64_t)(i) * 4096)
 
