@@ -169,7 +169,6 @@ int main(int argc, char **argv)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	char line[BTRKIT_ERROR_LINE];
 	struct asked asked = { 0 };
-	struct btrkit_io *io;
 	struct btrkit_fs *fs;
 	int r;
 
@@ -177,12 +176,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: alone IMAGE SUBVOLUME\n");
 		return 2;
 	}
-	r = btrkit_io_open(argv[1], BTRKIT_IO_READ, &io, &err);
-	if (!r) {
-		r = btrkit_fs_open(&io, 1, NULL, &fs, &err);
-		if (r)
-			btrkit_io_close(io);
-	}
+	r = btrkit_fs_open_path(argv[1], BTRKIT_SCAN_ALL, NULL, &fs, &err);
 	if (!r) {
 		r = tell(fs, argv[2], &asked, &err);
 		btrkit_usage_free(asked.usage);

@@ -61,7 +61,6 @@ int main(int argc, char **argv)
 	struct btrkit_open_options options = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	char line[BTRKIT_ERROR_LINE];
-	struct btrkit_io *io;
 	struct btrkit_fs *fs;
 	int ret;
 
@@ -70,12 +69,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	options.flags = BTRKIT_OPEN_WRITE;
-	ret = btrkit_io_open(argv[1], BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io, &err);
-	if (!ret) {
-		ret = btrkit_fs_open(&io, 1, &options, &fs, &err);
-		if (ret)
-			btrkit_io_close(io);
-	}
+	ret = btrkit_fs_open_path(argv[1], BTRKIT_SCAN_ALL, &options, &fs, &err);
 	if (!ret) {
 		ret = edit(fs, argv[2], argv[3], &err);
 		btrkit_fs_close(fs);

@@ -77,7 +77,6 @@ int main(int argc, char **argv)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	char line[BTRKIT_ERROR_LINE];
-	struct btrkit_io *io;
 	struct btrkit_fs *fs;
 	int r;
 
@@ -85,12 +84,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: freed-by IMAGE SUBVOLUME...\n");
 		return 2;
 	}
-	r = btrkit_io_open(argv[1], BTRKIT_IO_READ, &io, &err);
-	if (!r) {
-		r = btrkit_fs_open(&io, 1, NULL, &fs, &err);
-		if (r)
-			btrkit_io_close(io);
-	}
+	r = btrkit_fs_open_path(argv[1], BTRKIT_SCAN_ALL, NULL, &fs, &err);
 	if (!r) {
 		r = tell(fs, argv + 2, (size_t)argc - 2, &err);
 		btrkit_fs_close(fs);

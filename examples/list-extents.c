@@ -89,21 +89,15 @@ static int fail(const char *image, const struct btrkit_error *err, int ret)
 int main(int argc, char **argv)
 {
 	static struct walk w = { .err = BTRKIT_ERROR_INIT };
-	struct btrkit_io *io;
 	int ret;
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: list-extents IMAGE\n");
 		return 2;
 	}
-	ret = btrkit_io_open(argv[1], BTRKIT_IO_READ, &io, &w.err);
+	ret = btrkit_fs_open_path(argv[1], BTRKIT_SCAN_ALL, NULL, &w.fs, &w.err);
 	if (ret)
 		return fail(argv[1], &w.err, ret);
-	ret = btrkit_fs_open(&io, 1, NULL, &w.fs, &w.err);
-	if (ret) {
-		btrkit_io_close(io);
-		return fail(argv[1], &w.err, ret);
-	}
 	ret = btrkit_inode_entries(w.fs, BTRKIT_TOP_LEVEL, BTRKIT_TOP_INODE, visit, &w, &w.err);
 	btrkit_fs_close(w.fs);
 	return ret ? fail(argv[1], &w.err, ret) : 0;

@@ -57,8 +57,8 @@ struct btrkit_tried_copy {
 	const char *why;	/**< the reason as text; empty if the copy was good */
 };
 
-/** A read during which a copy was rejected. Since: 0.1 */
-struct btrkit_repair {
+/** A read during which a copy was rejected. Since: 0.2 */
+struct btrkit_bad_read {
 	uint64_t logical, length;
 	bool served;		/**< another copy was good; the bad one is not rewritten */
 	unsigned num_copies;
@@ -72,11 +72,11 @@ struct btrkit_repair {
 /**
  * Reports a read during which a copy was rejected. It is not called for missing or stale devices, which are noted when
  * the filesystem is opened. It is called during the read, by the thread that reads, and so by several threads at once
- * if several read. @p repair is valid only during the call.
+ * if several read. @p bad is valid only during the call.
  *
- * Since: 0.1
+ * Since: 0.2
  */
-typedef void (*btrkit_repair_fn)(void *ctx, const struct btrkit_repair *repair);
+typedef void (*btrkit_bad_read_fn)(void *ctx, const struct btrkit_bad_read *bad);
 
 /** Options of btrkit_fs_open(). Initialise with BTRKIT_OPEN_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_open_options {
@@ -85,8 +85,8 @@ struct btrkit_open_options {
 	size_t cache_bytes;		/**< size of the tree block cache in bytes; 0: 64 MiB */
 	btrkit_note_fn note;		/**< may be NULL */
 	void *note_ctx;
-	btrkit_repair_fn repair;	/**< may be NULL */
-	void *repair_ctx;
+	btrkit_bad_read_fn bad_read;	/**< may be NULL */
+	void *bad_read_ctx;
 	unsigned backup;		/**< with BTRKIT_OPEN_BACKUP: 0 to 3 */
 	uint64_t tree_root;		/**< these two: logical addresses */
 	uint64_t chunk_root;
@@ -156,6 +156,24 @@ enum btrkit_scan_source {
  */
 int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, unsigned sources, struct btrkit_io **found, size_t max,
 		   size_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Opens the device or image file at a path and the filesystem on it in one call; btrkit_fs_close() closes everything
+ * again. For several devices that are known, or other flags for the devices, use btrkit_io_open() and btrkit_fs_open().
+ *
+ * With BTRKIT_OPEN_WRITE, all devices are opened with BTRKIT_IO_WRITE and BTRKIT_IO_EXCLUSIVE, otherwise with
+ * BTRKIT_IO_READ. After a failure nothing remains open.
+ *
+ * @param path	as for btrkit_io_open(): a part of a device may follow a question mark
+ * @param sources	enum btrkit_scan_source: where to look for the other devices of a filesystem that has several, as
+ *		by btrkit_fs_scan(); 0: nowhere, and what only they hold cannot be read
+ * @param opts	as for btrkit_fs_open(); may be NULL
+ * @param ret	receives the handle; free it with btrkit_fs_close()
+ * @return as btrkit_io_open(), btrkit_fs_scan() and btrkit_fs_open()
+ * Since: 0.2
+ */
+int btrkit_fs_open_path(const char *path, unsigned sources, const struct btrkit_open_options *opts,
+			struct btrkit_fs **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Closes a filesystem and its devices. NULL is allowed. An open transaction is aborted as by btrkit_txn_abort(), and

@@ -109,6 +109,19 @@ typedef int (*btrkit_dir_entry_fn)(void *ctx, const struct btrkit_dir_entry *ent
 int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn, void *ctx,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Calls a function for each entry of a directory that comes after another, as readdir(3) after seekdir(3). To resume a
+ * listing, pass the index of the last entry that was used: what was created meanwhile comes at the end, what was
+ * removed is left out, and nothing comes twice, even if that last entry itself has been removed.
+ *
+ * @param after	index of an entry; 0: start with the first. As in Linux, an entry that a damaged filesystem has at index 0
+ *		is not found by this function
+ * @return as btrkit_inode_entries()
+ * Since: 0.2
+ */
+int btrkit_inode_entries_after(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t after,
+			       btrkit_dir_entry_fn fn, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /** An extended attribute, valid only during the call. Since: 0.1 */
 struct btrkit_xattr {
 	const char *name;	/**< with its namespace, as in user.mime_type; not terminated */

@@ -57,10 +57,10 @@ int dir_entry_from(struct cursor *c, uint64_t inode, uint64_t index, struct btrk
 	return read_entry(c, ret, err);
 }
 
-int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn, void *ctx,
-			 struct btrkit_error *err)
+/* Lists the entries whose items have the key @from or a later one. */
+static int list_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, const struct btrkit_key *from,
+			btrkit_dir_entry_fn fn, void *ctx, struct btrkit_error *err)
 {
-	struct btrkit_key key = KEY(inode, KEY_DIR_INDEX, 0);
 	struct btrkit_dir_entry e;
 	struct inode_item item;
 	struct cursor c;
@@ -70,7 +70,7 @@ int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
 	if (!ret && !S_ISDIR(item.mode))
 		ret = err_system(err, ENOTDIR, "inode %" PRIu64, inode);
 	if (!ret)
-		ret = cursor_seek(&c, &key, err);
+		ret = cursor_seek(&c, from, err);
 	while (!ret && c.item.key.objectid == inode && c.item.key.type == KEY_DIR_INDEX) {
 		ret = read_entry(&c, &e, err);
 		if (!ret)
@@ -80,4 +80,19 @@ int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
 	}
 	cursor_release(&c);
 	return ret < 0 ? ret : 0;
+}
+
+int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn, void *ctx,
+			 struct btrkit_error *err)
+{
+	return list_entries(fs, root, inode, &KEY(inode, KEY_DIR_INDEX, 0), fn, ctx, err);
+}
+
+int btrkit_inode_entries_after(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t after,
+			       btrkit_dir_entry_fn fn, void *ctx, struct btrkit_error *err)
+{
+	const struct btrkit_key from =
+		after == UINT64_MAX ? KEY(inode, KEY_DIR_INDEX + 1, 0) : KEY(inode, KEY_DIR_INDEX, after + 1);
+
+	return list_entries(fs, root, inode, &from, fn, ctx, err);
 }

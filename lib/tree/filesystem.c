@@ -243,7 +243,7 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 		r = volume_create(m->devices, m->supers, m->n, &fs->volume, err);
 	if (r)
 		return r;
-	volume_watch(fs->volume, opts->repair, opts->repair_ctx);
+	volume_watch(fs->volume, opts->bad_read, opts->bad_read_ctx);
 	members_note_stale(m, fs);
 	r = start_roots(fs, opts, err);
 	if (!r)

@@ -85,10 +85,10 @@ void trial_left_out(struct trial *t, uint64_t devid, uint64_t physical)
 
 static void tell(const struct trial *t, bool served)
 {
-	const struct btrkit_repair repair = { t->logical, t->len, served, t->num_copies, t->copies };
+	const struct btrkit_bad_read bad = { t->logical, t->len, served, t->num_copies, t->copies };
 
-	if (t->v->repair && t->met)
-		t->v->repair(t->v->repair_ctx, &repair);
+	if (t->v->bad_read && t->met)
+		t->v->bad_read(t->v->bad_read_ctx, &bad);
 }
 
 void trial_served(struct trial *t, unsigned view)

@@ -3,7 +3,8 @@
 #define BTRKIT_VOLUME_TRIAL_H
 
 /*
- * Results of the copies of a range that were tried, for the error message of a failed read and for the repair callback.
+ * Results of the copies of a range that were tried, for the error message of a failed read and for the callback that
+ * is told of bad reads.
  */
 
 #include "lib/volume/volume_impl.h"

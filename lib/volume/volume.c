@@ -48,10 +48,10 @@ int volume_create(struct btrkit_io *const *devices, const struct super *supers, 
 	return 0;
 }
 
-void volume_watch(struct volume *v, btrkit_repair_fn repair, void *ctx)
+void volume_watch(struct volume *v, btrkit_bad_read_fn bad_read, void *ctx)
 {
-	v->repair = repair;
-	v->repair_ctx = ctx;
+	v->bad_read = bad_read;
+	v->bad_read_ctx = ctx;
 }
 
 void volume_set_stale(struct volume *v, size_t device)

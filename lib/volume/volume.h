@@ -26,7 +26,7 @@ int volume_create(struct btrkit_io *const *devices, const struct super *supers, 
 /* Mark a device as stale: it was missing when the other devices were last written. */
 void volume_set_stale(struct volume *v, size_t device);
 /* Set the callback for copies that could not be used. */
-void volume_watch(struct volume *v, btrkit_repair_fn repair, void *ctx);
+void volume_watch(struct volume *v, btrkit_bad_read_fn bad_read, void *ctx);
 /* Free the volume and close the devices. @v may be NULL. */
 struct volume *volume_destroy(struct volume *v);
 /* Free the volume, and return ownership of the devices to the caller. */

@@ -22,8 +22,8 @@ struct volume {
 	struct volume_chunk **chunks; /* sorted by logical address, without overlap */
 	size_t num_chunks, chunks_size;
 	bool some_stale;
-	btrkit_repair_fn repair; /* may be NULL */
-	void *repair_ctx;
+	btrkit_bad_read_fn bad_read; /* may be NULL */
+	void *bad_read_ctx;
 };
 
 static inline struct raid_shape shape_of(const struct volume_chunk *c)

@@ -65,17 +65,17 @@ class Reading:
         paths = [p for i, p in enumerate(volume.paths) if i + 1 not in without]
         done = subprocess.run([READ_FILES, out, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         self.status, self.said = done.returncode, done.stderr.decode()
-        self.notes, self.failed, self.counts, self.files, self.repairs = [], {}, {}, {}, []
+        self.notes, self.failed, self.counts, self.files, self.bad_reads = [], {}, {}, {}, []
         for line in done.stdout.decode().splitlines():
             word, rest = line.split(' ', 1)
             if word == 'note':
                 self.notes.append(rest)
             elif word == 'failed':
                 self.failed.update([rest.split(' ', 1)])
-            elif word == 'repair':
+            elif word == 'bad-read':
                 logical, length, served, *copies = rest.split()
                 copies = [tuple(map(int, c.split(','))) for c in copies]
-                self.repairs.append((int(logical), int(length), int(served), copies))
+                self.bad_reads.append((int(logical), int(length), int(served), copies))
             elif word == 'device':
                 devid, *counts = map(int, rest.split())
                 self.counts[devid] = counts
@@ -156,7 +156,7 @@ class Row:
                     continue
                 require(f'{n} of {len(self.volume.paths)} devices are missing' in r.notes,
                         f'{what}: missing device not reported', r)
-                require(not r.repairs, f'{what}: a missing device is reported as a repair', r)
+                require(not r.bad_reads, f'{what}: a missing device is reported as a bad read', r)
                 for devid in without:
                     require(f'device {devid} is missing' in r.notes, f'{what}: missing device not reported', r)
                 lost = any('cannot be read completely' in note for note in r.notes)
@@ -178,10 +178,10 @@ class Row:
 
     def told(self, what, r, places):
         """Every skipped copy was damaged, and every read succeeded."""
-        require(bool(r.repairs) == bool(sum(c[1] for c in r.counts.values())),
-                f'{what}: reported repairs do not match the counters', r)
+        require(bool(r.bad_reads) == bool(sum(c[1] for c in r.counts.values())),
+                f'{what}: reported bad reads do not match the counters', r)
         blamed = dict.fromkeys(r.counts, 0)
-        for logical, length, served, copies in r.repairs:
+        for logical, length, served, copies in r.bad_reads:
             require(served and length and not copies[-1][3], f'{what}: {logical} was not read from another copy', r)
             for mirror, devid, physical, err in copies[:-1]:
                 require(err and (devid or not mirror), f'{what}: {logical}: {copies}', r)

@@ -50,12 +50,12 @@ static void note(void *ctx, const char *line)
 }
 
 /* Print a read in which copies were skipped: mirror, device, address and errno of each. */
-static void repair(void *ctx, const struct btrkit_repair *repair)
+static void bad_read(void *ctx, const struct btrkit_bad_read *bad)
 {
 	(void)ctx;
-	printf("repair %" PRIu64 " %" PRIu64 " %d", repair->logical, repair->length, repair->served);
-	for (unsigned i = 0; i < repair->num_copies; i++) {
-		const struct btrkit_tried_copy *c = &repair->copies[i];
+	printf("bad-read %" PRIu64 " %" PRIu64 " %d", bad->logical, bad->length, bad->served);
+	for (unsigned i = 0; i < bad->num_copies; i++) {
+		const struct btrkit_tried_copy *c = &bad->copies[i];
 
 		printf(" %u,%" PRIu64 ",%" PRIu64 ",%d", c->mirror, c->devid, c->physical, c->err);
 	}
@@ -176,7 +176,7 @@ int main(int argc, char **argv)
 		if (btrkit_io_open(argv[i], BTRKIT_IO_READ, &devices[i - 2], &err))
 			die(argv[i], &err);
 	opts.note = note;
-	opts.repair = repair;
+	opts.bad_read = bad_read;
 	if (btrkit_fs_open(devices, (size_t)(argc - 2), &opts, &r.fs, &err))
 		die(argv[2], &err);
 	if (btrkit_inode_entries(r.fs, 5, 256, visit, &r, &err))

@@ -30,18 +30,18 @@ struct told {
 	uint64_t logical;
 };
 
-static void watch(void *ctx, const struct btrkit_repair *repair)
+static void watch(void *ctx, const struct btrkit_bad_read *bad)
 {
 	struct told *t = ctx;
 
 	t->failed = t->ways = 0;
-	t->logical = repair->logical;
-	*(repair->served ? &t->repaired : &t->lost) += 1;
-	assert_true(repair->num_copies > 0);
-	for (unsigned i = 0; i < repair->num_copies; i++) {
-		const struct btrkit_tried_copy *c = &repair->copies[i];
+	t->logical = bad->logical;
+	*(bad->served ? &t->repaired : &t->lost) += 1;
+	assert_true(bad->num_copies > 0);
+	for (unsigned i = 0; i < bad->num_copies; i++) {
+		const struct btrkit_tried_copy *c = &bad->copies[i];
 
-		assert_int_equal(!c->err, repair->served && i + 1 == repair->num_copies);
+		assert_int_equal(!c->err, bad->served && i + 1 == bad->num_copies);
 		assert_int_equal(!c->err, !*c->why);
 		if (!c->err)
 			t->served = *c;
