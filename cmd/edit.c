@@ -68,10 +68,9 @@ static void say_failed(struct request *req, const struct btrkit_error *err)
 }
 
 /* Errors after which an operation may be half done; the library refuses to commit then. */
-static bool is_fatal(int ret, const struct btrkit_error *err)
+static bool is_fatal(int ret)
 {
-	/* ENODATA from a missing attribute, rather than a truncated device. */
-	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || (ret == -ENODATA && err->code != BTRKIT_SYSTEM);
+	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENXIO;
 }
 
 static int commit(struct request *req, struct edit *e, struct btrkit_error *err)
@@ -107,7 +106,7 @@ static int do_line(struct request *req, struct edit *e, char *line, size_t len, 
 	if (ret)
 		return ret;
 	ret = edit_do(e, &call, err);
-	if (!ret || !may_fail || is_fatal(ret, err))
+	if (!ret || !may_fail || is_fatal(ret))
 		return ret ? ret : 1;
 	say_failed(req, err);
 	return 1;

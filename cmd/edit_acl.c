@@ -91,7 +91,7 @@ static int load(struct edit *e, const struct btrkit_found *f, const char *name, 
 	int r = btrkit_txn_xattr_get(e->txn, f->root, f->inode, name, all->bytes, sizeof(all->bytes), &size, &none);
 
 	ret->n = 0;
-	if (r == -ENODATA && none.code == BTRKIT_SYSTEM)
+	if (r == -ENODATA)
 		return 0;
 	if (r) {
 		*err = none;

@@ -30,7 +30,7 @@ typedef int (*btrkit_device_fn)(void *ctx, const struct btrkit_device *device);
 /**
  * Calls a function for each device, ordered by devid, missing devices included.
  *
- * @return 0; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_devices(struct btrkit_fs *fs, btrkit_device_fn fn, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -144,7 +144,7 @@ typedef int (*btrkit_used_range_fn)(void *ctx, const struct btrkit_used_range *r
  * @return 0; -EOPNOTSUPP: the extent tree alone does not tell what is used, for the reason in the message: a feature
  *	   that is unknown (also in compat_ro) or only readable, a log tree, or an unfinished device replace; -EBUSY: a
  *	   transaction is open; -ENOENT: no such device; what @p fn returned; -EUCLEAN: also overlapping chunks; -EIO,
- *	   -ENODATA, -ENOMEM
+ *	   -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_used_ranges(struct btrkit_fs *fs, uint64_t devid, btrkit_used_range_fn fn, void *ctx,

@@ -28,7 +28,7 @@ enum btrkit_dump_super_flags {
  * @param device	an open device; it need not belong to a filesystem that can be opened
  * @param flags	enum btrkit_dump_super_flags
  * @param format	text, or JSON: a header and one object
- * @return 0; -EINVAL: unknown flag or format; -EMEDIUMTYPE: no magic, without BTRKIT_DUMP_SUPER_FORCE; -ENODATA: the
+ * @return 0; -EINVAL: unknown flag or format; -EMEDIUMTYPE: no magic, without BTRKIT_DUMP_SUPER_FORCE; -ENXIO: the
  *	   device ends earlier; -ENOENT: a zoned device that ends before the log of that copy; -EUCLEAN: the zones of
  *	   the log contradict each other; -EIO; or what @p write returned
  * Since: 0.1
@@ -161,7 +161,7 @@ const char *const *btrkit_dump_fields(size_t *count);
  * far as possible; the dump continues. Either makes the call fail after everything else was printed. Blocks that a
  * subvolume that is being deleted has lost already are no failure.
  *
- * @return 0; -ENOENT: no such tree or path; -EUCLEAN, -EIO, -ENODATA: the first failure, after everything readable was
+ * @return 0; -ENOENT: no such tree or path; -EUCLEAN, -EIO, -ENXIO: the first failure, after everything readable was
  *	   printed; -EINVAL: invalid options; -ENOMEM; or what @p write returned
  * Since: 0.1
  */
@@ -199,7 +199,7 @@ struct btrkit_dump_scan_options {
  *		items, an inode, addresses, generations and levels. NULL: all defaults
  * @param scan	options; NULL: all defaults
  * @param write	called as by btrkit_dump_tree()
- * @return 0; -EINVAL: invalid options; -EIO, -ENODATA: the first failure; -ENOMEM; or what @p write or the progress
+ * @return 0; -EINVAL: invalid options; -EIO, -ENXIO: the first failure; -ENOMEM; or what @p write or the progress
  *	   callback returned
  * Since: 0.1
  */
@@ -215,7 +215,7 @@ int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opt
  * @param copy	number of the copy, from 0
  * @param format	text, or JSON: a line for the block, one for each field, and one for the contents of each item
  * @return 0; -ENOENT: no such copy; -EINVAL: not a multiple of the sector size; -EUCLEAN: no chunk contains the
- *	   address; -EOPNOTSUPP: the block spans several strips; -EIO, -ENODATA, -ENOMEM; or what @p write returned
+ *	   address; -EOPNOTSUPP: the block spans several strips; -EIO, -ENXIO, -ENOMEM; or what @p write returned
  * Since: 0.1
  */
 int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum btrkit_format format,

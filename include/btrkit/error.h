@@ -23,14 +23,15 @@ enum btrkit_code {
 	BTRKIT_NOT_BTRFS,	/**< -EMEDIUMTYPE: not a btrfs filesystem */
 	BTRKIT_UNSUPPORTED,	/**< -EOPNOTSUPP: valid, but not supported by this library */
 	BTRKIT_CORRUPT,		/**< -EUCLEAN: the bytes contradict the format */
-	BTRKIT_TRUNCATED,	/**< -ENODATA: the device ends before the data */
+	BTRKIT_TRUNCATED,	/**< -ENXIO, before 0.2 -ENODATA: the device ends before the data */
 	BTRKIT_IO,		/**< -EIO */
 	BTRKIT_NO_SPACE,	/**< -ENOSPC */
 	BTRKIT_BUSY,		/**< -EBUSY: mounted, locked or in use */
 	BTRKIT_INVALID,		/**< -EINVAL: an invalid argument */
 	BTRKIT_NOT_FOUND,	/**< -ENOENT: no such tree, path or item */
 	BTRKIT_NO_MEMORY,	/**< -ENOMEM */
-	BTRKIT_SYSTEM		/**< any other errno */
+	BTRKIT_SYSTEM,		/**< any other errno */
+	BTRKIT_NO_ATTRIBUTE	/**< -ENODATA: no such extended attribute. Since: 0.2 */
 };
 
 /** Which location members of struct btrkit_error are set. Since: 0.1 */

@@ -99,7 +99,7 @@ struct btrkit_fiemap_stats {
  * @param sink	receives the rows
  * @param stats	effort, added to what it has; may be NULL
  * @return 0; -ENOENT: no such subvolume or path; -ENOTDIR; -EINVAL: not a regular file; -ENAMETOOLONG; -EBUSY: a
- *	   transaction is open; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the sink returned
+ *	   transaction is open; -EUCLEAN, -EIO, -ENXIO, -ENOMEM; or what the sink returned
  * Since: 0.1
  */
 int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, const struct btrkit_fiemap_sink *sink,

@@ -21,7 +21,7 @@ struct btrkit_file;
  * Opens a regular file, or a symbolic link, whose contents are its target, for reading.
  *
  * @param ret	receives the file; free it with btrkit_file_close() before @p fs is closed
- * @return 0; -ENOENT: no such subvolume or inode; -EINVAL: an inode of another type; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: no such subvolume or inode; -EINVAL: an inode of another type; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_file_open(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct btrkit_file **ret,
@@ -39,7 +39,7 @@ struct btrkit_file *btrkit_file_close(struct btrkit_file *f);
  * @param len	in bytes
  * @param got	receives the number of bytes read: less than @p len only at the end of the file, 0 beyond it
  * @return 0; -EUCLEAN: no copy of the data matches its checksum, or an item is corrupt; -EOPNOTSUPP: a compression that
- *	   this build lacks, named in the message, or a filesystem with a raid-stripe-tree; -EIO, -ENODATA, -ENOMEM
+ *	   this build lacks, named in the message, or a filesystem with a raid-stripe-tree; -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t len, size_t *got,
@@ -51,7 +51,7 @@ int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t l
  *
  * @param start	receives where the data begins; the file size if there is none
  * @param length	receives the number of bytes of data there; 0 if there are none
- * @return 0; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *start, uint64_t *length,

@@ -116,7 +116,7 @@ struct btrkit_open_options {
  * @param ret	receives the handle; free it with btrkit_fs_close()
  * @return 0; -EMEDIUMTYPE: not a btrfs filesystem; -EOPNOTSUPP: a feature that cannot be read, or written, named in the
  *	   message; -ENOENT: the slot has no backup roots; -EROFS: BTRKIT_OPEN_WRITE and a read-only device; -EINVAL:
- *	   invalid options, or devices that do not belong together; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ *	   invalid options, or devices that do not belong together; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,
@@ -159,14 +159,14 @@ int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, unsigned sources,
 
 /**
  * Opens the device or image file at a path and the filesystem on it in one call; btrkit_fs_close() closes everything
- * again. For several devices that are known, or other flags for the devices, use btrkit_io_open() and btrkit_fs_open().
+ * again. For several known devices, or other flags for the devices, use btrkit_io_open() and btrkit_fs_open().
  *
  * With BTRKIT_OPEN_WRITE, all devices are opened with BTRKIT_IO_WRITE and BTRKIT_IO_EXCLUSIVE, otherwise with
  * BTRKIT_IO_READ. After a failure nothing remains open.
  *
  * @param path	as for btrkit_io_open(): a part of a device may follow a question mark
- * @param sources	enum btrkit_scan_source: where to look for the other devices of a filesystem that has several, as
- *		by btrkit_fs_scan(); 0: nowhere, and what only they hold cannot be read
+ * @param sources	enum btrkit_scan_source: where to look for further devices, as by btrkit_fs_scan(); 0: nowhere,
+ *		and then what only they hold cannot be read
  * @param opts	as for btrkit_fs_open(); may be NULL
  * @param ret	receives the handle; free it with btrkit_fs_close()
  * @return as btrkit_io_open(), btrkit_fs_scan() and btrkit_fs_open()

@@ -44,7 +44,7 @@ struct btrkit_inode {
  * @param root	objectid of the subvolume in which the path starts
  * @param path	terminated; a leading slash is allowed; may lead into other subvolumes
  * @return 0; -ENOENT: no such subvolume or path; -ENOTDIR: a slash follows what is no directory; -ENAMETOOLONG;
- *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ *	   -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_find(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_inode *ret,
@@ -66,7 +66,7 @@ typedef int (*btrkit_path_fn)(void *ctx, const char *path, size_t len);
  * Calls a function for each path of an inode within its subvolume, one for each of its names, in key order. An unlinked
  * inode has none; the root directory has one, the empty path.
  *
- * @return 0; -ENOENT: no such subvolume or inode; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: no such subvolume or inode; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_path_fn fn, void *ctx,
@@ -103,7 +103,7 @@ typedef int (*btrkit_dir_entry_fn)(void *ctx, const struct btrkit_dir_entry *ent
  * Calls a function for each entry of a directory, in the order of readdir(3), which is that of creation. There are no
  * entries for `.` and `..`.
  *
- * @return 0; -ENOENT: no such subvolume or inode; -ENOTDIR; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: no such subvolume or inode; -ENOTDIR; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn, void *ctx,
@@ -114,8 +114,8 @@ int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
  * listing, pass the index of the last entry that was used: what was created meanwhile comes at the end, what was
  * removed is left out, and nothing comes twice, even if that last entry itself has been removed.
  *
- * @param after	index of an entry; 0: start with the first. As in Linux, an entry that a damaged filesystem has at index 0
- *		is not found by this function
+ * @param after	index of an entry; 0: start with the first. An entry that a damaged filesystem has at index 0 is not
+ *		found by this function, nor by Linux
  * @return as btrkit_inode_entries()
  * Since: 0.2
  */
@@ -137,7 +137,7 @@ typedef int (*btrkit_xattr_fn)(void *ctx, const struct btrkit_xattr *x);
  * includes ACLs (system.posix_acl_access and system.posix_acl_default, in Linux's format) and properties such as
  * btrfs.compression. A name that is stored under a wrong hash is corruption. An inode that does not exist has none.
  *
- * @return 0; -ENOENT: no such subvolume; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: no such subvolume; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_xattrs(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
@@ -171,7 +171,7 @@ typedef int (*btrkit_file_extent_fn)(void *ctx, const struct btrkit_file_extent 
  * the holes for which a filesystem with the no-holes feature stores no item.
  *
  * @return 0; -ENOENT: no such subvolume or inode; -EINVAL: not a regular file; what @p fn returned; -EUCLEAN, -EIO,
- *	   -ENODATA, -ENOMEM
+ *	   -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,

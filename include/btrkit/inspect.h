@@ -53,7 +53,7 @@ struct btrkit_subvolumes_options {
  * values, or as JSON Lines with all members of root items and the ids of the snapshots of each. Any order other than by
  * id keeps all listed subvolumes in memory.
  *
- * @return 0; -EINVAL: unknown flag, key or format; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
+ * @return 0; -EINVAL: unknown flag, key or format; -EUCLEAN, -EIO, -ENXIO, -ENOMEM; or what @p write returned
  * Since: 0.1
  */
 int btrkit_subvolumes_print(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts,
@@ -66,7 +66,7 @@ int btrkit_subvolumes_print(struct btrkit_fs *fs, const struct btrkit_subvolumes
  *
  * @param trees	@p n objectids
  * @param n	number of trees; 0: the root tree, the chunk tree and all trees in the root tree
- * @return 0; -EINVAL: unknown format; -ENOENT: no such tree; -ENOMEM; what @p write returned; -EUCLEAN, -EIO, -ENODATA:
+ * @return 0; -EINVAL: unknown format; -ENOENT: no such tree; -ENOMEM; what @p write returned; -EUCLEAN, -EIO, -ENXIO:
  *	   the first failure, after everything was printed
  * Since: 0.1
  */
@@ -97,7 +97,7 @@ enum btrkit_diff_flags {
  * @param flags	enum btrkit_diff_flags
  * @param differ	receives whether there are differences
  * @return 0; -EINVAL: only one side has a tree, or unknown format or flag; -ENOENT: no such tree; -EUCLEAN, -EIO,
- *	   -ENODATA, -ENOMEM; or what @p write returned
+ *	   -ENXIO, -ENOMEM; or what @p write returned
  * Since: 0.1
  */
 int btrkit_diff_print(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, unsigned flags,

@@ -13,7 +13,7 @@
  * range that was written, are undefined.
  *
  * When reading, writing, flushing, discarding or reserving fails, the library reports most errnos of a backend as -EIO,
- * and names the original one in the message. The exceptions are -ENOMEM; -ENODATA from reading; and -ENOSPC and -EROFS
+ * and names the original one in the message. The exceptions are -ENOMEM; -ENXIO from reading; and -ENOSPC and -EROFS
  * from the others.
  */
 
@@ -45,7 +45,7 @@ struct btrkit_zone {
  * Since: 0.1
  */
 struct btrkit_io_ops {
-	/** Reads exactly @p len bytes at @p offset; -ENODATA if the device ends earlier. */
+	/** Reads exactly @p len bytes at @p offset; -ENXIO if the device ends earlier, and for nothing else. */
 	int (*read)(struct btrkit_io *io, uint64_t offset, void *buf, size_t len);
 	/** Writes exactly @p len bytes at @p offset. NULL for a read-only backend. */
 	int (*write)(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len);
@@ -174,7 +174,7 @@ struct btrkit_io *btrkit_io_close(struct btrkit_io *io);
  *
  * @param buf	receives the bytes; undefined after a failure
  * @param len	in bytes
- * @return 0; -ENODATA: the range ends after the device does; -EIO or another errno of the backend
+ * @return 0; -ENXIO: the range ends after the device does; -EIO or another errno of the backend
  * Since: 0.1
  */
 int btrkit_io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len,

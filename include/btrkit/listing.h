@@ -49,7 +49,7 @@ struct btrkit_ls_options {
  * @param paths	@p n paths, terminated
  * @param n	number of paths; 0: the root directory of the subvolume
  * @return 0; -EINVAL: unknown flag or format; -ENOENT: no such subvolume, or without a problem callback no such path;
- *	   what @p write or the problem callback returned; -ENOMEM; -EUCLEAN, -EIO, -ENODATA: the root directory of the
+ *	   what @p write or the problem callback returned; -ENOMEM; -EUCLEAN, -EIO, -ENXIO: the root directory of the
  *	   subvolume cannot be read, or without a problem callback something else
  * Since: 0.1
  */

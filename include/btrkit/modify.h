@@ -12,7 +12,7 @@
  * btrkit_txn_lookup() and btrkit_txn_xattr_get() see all changes at any time.
  *
  * Semantics and errors are those of Linux. A function that fails has changed nothing, with these exceptions. After
- * -ENOMEM, -EUCLEAN, -EIO or -ENODATA, or after a failed commit that btrkit_txn_set_may_commit() allowed, the
+ * -ENOMEM, -EUCLEAN, -EIO or -ENXIO, or after a failed commit that btrkit_txn_set_may_commit() allowed, the
  * transaction can only be aborted: every other call on it, commits included, returns the same error. For -ENOSPC, each
  * comment says what may have been done. If an -ENOSPC names a device, writing to that device failed for lack of space,
  * and nothing is retried.
@@ -58,7 +58,7 @@ struct btrkit_new_inode {
  * @return 0; -EEXIST; -ENOENT: no such subvolume or directory, or an empty target; -ENOTDIR; -ENAMETOOLONG; -EINVAL: an
  *	   invalid name, type, owner, device, time or flag, or the directory's default ACL is corrupt; -EROFS: a
  *	   read-only subvolume; -EPERM: an immutable directory; -EOVERFLOW: too many names with the same hash; -ENOSPC;
- *	   -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   -ENOMEM, -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -82,7 +82,7 @@ struct btrkit_place {
  *	   place of a nested subvolume, or an immutable or append-only inode; -EXDEV: @p to is in another subvolume
  *	   (returned only if there is no other error); -EMLINK: the file has 65535 names, or there is no room for
  *	   another one in its directory; -EOVERFLOW: too many names with the same hash; -ENOSPC; -ENOMEM, -EUCLEAN,
- *	   -EIO, -ENODATA
+ *	   -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
@@ -102,7 +102,7 @@ enum btrkit_unlink_what {
  * @return 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EISDIR; -ENOTEMPTY; -EINVAL: an invalid name, or unknown @p what;
  *	   -EPERM: something immutable or append-only, or the default subvolume; -EROFS; -ENOSPC: the name of a large
  *	   file may be gone, and the rest left as an orphan for a later mount or btrkit_txn_orphans_clean(); -ENOMEM,
- *	   -EUCLEAN, -EIO, -ENODATA
+ *	   -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -114,7 +114,7 @@ int btrkit_txn_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const
  * subvolume.
  *
  * @param count	receives the number of orphans removed; may be NULL
- * @return 0; -ENOENT: no such subvolume; -ENOSPC: some may have been removed; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * @return 0; -ENOENT: no such subvolume; -ENOSPC: some may have been removed; -ENOMEM, -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_orphans_clean(struct btrkit_txn *txn, uint64_t root, uint64_t *count,
@@ -138,7 +138,7 @@ enum btrkit_rename_flags {
  *	   the empty place of one in a snapshot; -EINVAL: a directory into itself, an invalid name, or unknown flags;
  *	   -ENAMETOOLONG; -EXDEV: into another subvolume, and not a subvolume itself; -EPERM; -EMLINK; -EOVERFLOW;
  *	   -EROFS: also a read-only subvolume that would move to another directory; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO,
- *	   -ENODATA
+ *	   -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_rename(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
@@ -165,7 +165,7 @@ struct btrkit_write_options {
  * @param len	in bytes
  * @return 0; -ENOENT; -EISDIR; -EINVAL: not a regular file, unknown flags, or an invalid compression level; -EFBIG;
  *	   -EPERM: immutable, append-only, or sealed by fs-verity; -EROFS; -ENOSPC: a first part of the data may have
- *	   been written; -EOPNOTSUPP: a compression that this build lacks; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   been written; -EOPNOTSUPP: a compression that this build lacks; -ENOMEM, -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data,
@@ -228,7 +228,7 @@ struct btrkit_clone {
  * @return 0; -ENOENT; -EISDIR; -EINVAL: not a regular file, unknown flags, the range is not within the source, is not
  *	   aligned, or overlaps the target, or only one of the files has checksums; -EFBIG; -EPERM: the target is
  *	   immutable, append-only, or sealed by fs-verity; -EROFS; -ENOSPC: a first part may have been cloned; -ENOMEM,
- *	   -EUCLEAN, -EIO, -ENODATA
+ *	   -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_clone(struct btrkit_txn *txn, const struct btrkit_clone *what,
@@ -262,7 +262,7 @@ struct btrkit_attr {
  * @param attr	what to change
  * @return 0, also if nothing is to be changed; -ENOENT; -EINVAL: an invalid time, owner or mask, or the inode's ACL is
  *	   corrupt; -EOPNOTSUPP: the mode of a symbolic link; -EPERM: immutable or append-only; -EROFS; -ENOSPC;
- *	   -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   -ENOMEM, -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_attr *attr,
@@ -277,7 +277,7 @@ int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, c
  *		FS_NOATIME_FL, FS_NOCOW_FL, FS_COMPR_FL, FS_NOCOMP_FL
  * @param mask	the flags to change; others keep their value
  * @return 0; -ENOENT; -EOPNOTSUPP: another flag; -EINVAL: flags that contradict each other; -EPERM: FS_NOCOW_FL on a
- *	   zoned filesystem; -EROFS; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   zoned filesystem; -EROFS; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint32_t flags, uint32_t mask,
@@ -299,12 +299,12 @@ enum btrkit_xattr_flags {
  * @param value	@p size bytes; ACLs are in Linux's format
  * @param size	in bytes
  * @param flags	enum btrkit_xattr_flags; ignored for ACLs, as in Linux
- * @return 0; -ENOENT: no such inode; -EEXIST; -ENODATA with code BTRKIT_SYSTEM: no such attribute, and nothing was
+ * @return 0; -ENOENT: no such inode; -EEXIST; -ENODATA: no such attribute, and nothing was
  *	   changed; -ERANGE: the name is empty or longer than 255 bytes; -E2BIG: more than 65536 bytes; -ENOSPC: also if
  *	   the attribute does not fit into a leaf; -EOPNOTSUPP: an unknown namespace, or an ACL of a symbolic link or of
  *	   an unknown version; -EPERM: immutable or append-only, or user. on anything but files and directories;
  *	   -EACCES: a default ACL on anything but a directory; -EINVAL: an invalid name, value or flag; -EROFS; -ENOMEM,
- *	   -EUCLEAN, -EIO, -ENODATA
+ *	   -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_xattr_set(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, const void *value,
@@ -325,8 +325,8 @@ int btrkit_txn_xattr_remove(struct btrkit_txn *txn, uint64_t root, uint64_t inod
  * @param value	receives the value; may be NULL if @p room is 0
  * @param room	size of @p value in bytes
  * @param size	receives the size of the value in bytes, also with -ERANGE
- * @return 0; -ENOENT: no such inode; -ENODATA with code BTRKIT_SYSTEM: no such attribute; -ERANGE: larger than @p room;
- *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: no such inode; -ENODATA: no such attribute; -ERANGE: larger than @p room;
+ *	   -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_txn_xattr_get(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, void *value,
@@ -344,7 +344,7 @@ struct btrkit_found {
  * Looks up a name in a directory, with all changes of the transaction.
  *
  * @return 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EUCLEAN: also if the entry and the inode disagree about the type; -EIO,
- *	   -ENODATA, -ENOMEM
+ *	   -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -354,7 +354,7 @@ int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const
  * Makes all changes so far visible to functions that read the filesystem. They are not durable yet. Other threads may
  * use the transaction meanwhile.
  *
- * @return 0; -EOPNOTSUPP: files were changed while simple quotas are on; -EUCLEAN, -EIO, -ENODATA, -ENOMEM. After a
+ * @return 0; -EOPNOTSUPP: files were changed while simple quotas are on; -EUCLEAN, -EIO, -ENXIO, -ENOMEM. After a
  *	   failure the transaction can only be aborted
  * Since: 0.1
  */

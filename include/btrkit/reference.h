@@ -31,7 +31,7 @@ typedef int (*btrkit_reference_fn)(void *ctx, const struct btrkit_reference *ref
  *
  * @param bytenr	logical address of the extent
  * @return 0; -ENOENT: no data extent begins there; -EBUSY: a transaction is open; what @p fn returned; -EUCLEAN, -EIO,
- *	   -ENODATA, -ENOMEM
+ *	   -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_extent_references(struct btrkit_fs *fs, uint64_t bytenr, btrkit_reference_fn fn, void *ctx,
@@ -51,7 +51,7 @@ struct btrkit_allocation {
  * Finds the data extent or tree block that contains a logical address.
  *
  * @param address	logical address
- * @return 0; -ENOENT: nothing is allocated there; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: nothing is allocated there; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_allocation *ret,
@@ -72,7 +72,7 @@ enum btrkit_logical_flags {
  * @param address	logical address
  * @param flags	enum btrkit_logical_flags
  * @return 0; -ENOENT: nothing is allocated there; -EINVAL: it is a tree block, or unknown flags; -EBUSY: a transaction
- *	   is open; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ *	   is open; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
@@ -96,7 +96,7 @@ int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsi
  * Prints the paths of an inode from the top level, in the same formats.
  *
  * @return 0; -EINVAL: unknown format; -ENOENT: no such subvolume or inode, or it has no name; what @p write returned;
- *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ *	   -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,

@@ -106,7 +106,7 @@ struct btrkit_space_sink {
  *
  * @param sink	receives block groups and leftovers; may be NULL
  * @param ret	receives the summary; may be NULL
- * @return 0; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the sink returned
+ * @return 0; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENXIO, -ENOMEM; or what the sink returned
  * Since: 0.1
  */
 int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *sink, struct btrkit_space_summary *ret,
@@ -190,7 +190,7 @@ struct btrkit_space_change {
  * @param ret	receives what was changed; may be NULL
  * @return 0; -EOPNOTSUPP: a feature prevents it, named in the message; -ENOSPC: not enough space, and nothing was
  *	   written; -EROFS: opened for reading; -EINVAL: unknown cache or flag; -EBUSY: a transaction is open, or a
- *	   superblock was changed since the filesystem was opened; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the
+ *	   superblock was changed since the filesystem was opened; -EUCLEAN, -EIO, -ENXIO, -ENOMEM; or what the
  *	   progress callback returned
  * Since: 0.1
  */

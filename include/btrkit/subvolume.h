@@ -17,7 +17,7 @@ BTRKIT_BEGIN_DECLS
  * @param name	decimal objectid, or path from the top level, terminated; a leading slash is allowed, and `/` is the top
  *		level
  * @param ret	receives the objectid
- * @return 0; -ENOENT; -EINVAL: the path is not that of a subvolume; -ENAMETOOLONG; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT; -EINVAL: the path is not that of a subvolume; -ENAMETOOLONG; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret,
@@ -41,7 +41,7 @@ struct btrkit_subvolume {
  * The call keeps no state, so it can be repeated after an error.
  *
  * @param after	objectid; 0: start with the top level
- * @return 0; 1: there are no more; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; 1: there are no more; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_subvolume *ret,
@@ -52,7 +52,7 @@ int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_su
  * leading slash; that of the top level is empty.
  *
  * @param id	its objectid
- * @return 0; -ENOENT: no such subvolume, or it is in no directory; what @p fn returned; -EUCLEAN, -EIO, -ENODATA,
+ * @return 0; -ENOENT: no such subvolume, or it is in no directory; what @p fn returned; -EUCLEAN, -EIO, -ENXIO,
  *	   -ENOMEM
  * Since: 0.1
  */
@@ -83,7 +83,7 @@ struct btrkit_subvolume_deletion {
  *
  * @param subvolumes	sorted by ascending id, without duplicates; receives the reason for each
  * @param n	number of subvolumes
- * @return 0; -EINVAL: not sorted; -ENOENT: no such subvolume, or it is being deleted already; -EUCLEAN, -EIO, -ENODATA,
+ * @return 0; -EINVAL: not sorted; -ENOENT: no such subvolume, or it is being deleted already; -EUCLEAN, -EIO, -ENXIO,
  *	   -ENOMEM
  * Since: 0.1
  */

@@ -7,7 +7,7 @@
  * Creating, changing and deleting subvolumes and snapshots.
  *
  * These functions are part of a transaction, and modify.h applies to them too: a function that fails has changed
- * nothing, unless it fails with -ENOMEM, -EUCLEAN, -EIO or -ENODATA. Any number of threads may use the transaction.
+ * nothing, unless it fails with -ENOMEM, -EUCLEAN, -EIO or -ENXIO. Any number of threads may use the transaction.
  * Each of these functions waits until no other thread is working in it, and blocks them meanwhile.
  *
  * If quotas are on, they are marked inconsistent. While simple quotas are on, creating, snapshotting and deleting
@@ -48,7 +48,7 @@ struct btrkit_new_subvolume {
  * @param id	receives its objectid; may be NULL
  * @return 0; -EEXIST; -ENOENT: no such parent or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: an invalid name, mode,
  *	   owner, time or flag, or a corrupt default ACL; -EROFS: a read-only parent; -EPERM: an immutable directory;
- *	   -EOVERFLOW: too many names with the same hash; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   -EOVERFLOW: too many names with the same hash; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -93,7 +93,7 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
  * @return 0; -ENOENT: no such subvolume, or it is in no directory; -EINVAL: the top level; -EPERM: the default
  *	   subvolume, or in an immutable or append-only directory; -ENOTEMPTY: it contains another subvolume; -EROFS:
  *	   its parent is read-only; -EOPNOTSUPP; -ENOSPC: nothing was changed, or the name is gone and the rest is left
- *	   to btrkit_txn_subvolumes_clean() or to the next mount; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   to btrkit_txn_subvolumes_clean() or to the next mount; -ENOMEM, -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -102,7 +102,7 @@ int btrkit_txn_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrk
  * Completes interrupted deletions of subvolumes, as Linux does in the background.
  *
  * @param count	receives how many were completed, also after a failure; may be NULL
- * @return 0; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * @return 0; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -112,7 +112,7 @@ int btrkit_txn_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct 
  *
  * @param id	its objectid; #BTRKIT_TOP_LEVEL is the top level
  * @return 0; -ENOENT: no such subvolume, or the root tree has no entry for the default; -ENOSPC; -ENOMEM, -EUCLEAN,
- *	   -EIO, -ENODATA
+ *	   -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -124,7 +124,7 @@ int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct
  * @param id	its objectid
  * @param read_only	the new state
  * @param forget_received	allow a received subvolume to become writable, and clear its received UUID
- * @return 0; -ENOENT: no such subvolume; -EPERM: it was received; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * @return 0; -ENOENT: no such subvolume; -EPERM: it was received; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENXIO
  * Since: 0.1
  */
 int btrkit_txn_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool read_only, bool forget_received,

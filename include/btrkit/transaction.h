@@ -90,7 +90,7 @@ struct btrkit_reserve_stats {
  * @param ret	receives the transaction; it ends with btrkit_txn_commit() or btrkit_txn_abort()
  * @return 0; -EROFS: not opened for writing, or an earlier commit failed, whose first error is reported with its
  *	   location; -EBUSY: a transaction is open already, or a superblock was changed since the filesystem was opened;
- *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ *	   -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -104,7 +104,7 @@ int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
  * @param state	receives the state of the filesystem, also after a failure; may be NULL
  * @return 0; -ENOSPC; -EBUSY: a superblock was changed since the filesystem was opened; -EOPNOTSUPP: files were changed
  *	   while simple quotas are on; -EINVAL: an earlier change failed half way; the error of an earlier operation or
- *	   commit of this transaction; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ *	   commit of this transaction; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state,

@@ -54,7 +54,7 @@ struct btrkit_usage_options {
  * thread.
  *
  * @param ret	receives the result; free it with btrkit_usage_free() before @p fs is closed
- * @return 0; -EINVAL: unknown flags; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENODATA; -ENOMEM; or what a
+ * @return 0; -EINVAL: unknown flags; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENXIO; -ENOMEM; or what a
  *	   callback in @p opts returned
  * Since: 0.1
  */
@@ -280,7 +280,7 @@ int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage 
 /**
  * Prints all owners, and the totals.
  *
- * @return 0; -ENOMEM; what a callback in the options returned; -EUCLEAN, -EIO, -ENODATA without a damage callback; or
+ * @return 0; -ENOMEM; what a callback in the options returned; -EUCLEAN, -EIO, -ENXIO without a damage callback; or
  *	   what the write callback returned
  * Since: 0.1
  */

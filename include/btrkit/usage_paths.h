@@ -66,7 +66,7 @@ struct btrkit_usage_paths_options {
  * @param u	an up-to-date result for @p fs. Other threads may read it meanwhile, but only one at a time may pass it
  *		to this function
  * @param ret	receives the directories; free them with btrkit_usage_paths_free(), before or after @p u and @p fs
- * @return 0; -EINVAL: unknown flags; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENODATA; -ENOMEM; or what a
+ * @return 0; -EINVAL: unknown flags; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENXIO; -ENOMEM; or what a
  *	   callback in @p opts returned
  * Since: 0.1
  */

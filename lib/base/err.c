@@ -22,7 +22,7 @@ int err_errno(enum btrkit_code code)
 	case BTRKIT_CORRUPT:
 		return -EUCLEAN;
 	case BTRKIT_TRUNCATED:
-		return -ENODATA;
+		return -ENXIO;
 	case BTRKIT_IO:
 	case BTRKIT_SYSTEM:
 		return -EIO;
@@ -36,6 +36,8 @@ int err_errno(enum btrkit_code code)
 		return -ENOENT;
 	case BTRKIT_NO_MEMORY:
 		return -ENOMEM;
+	case BTRKIT_NO_ATTRIBUTE:
+		return -ENODATA;
 	}
 	return -EINVAL;
 }
@@ -45,8 +47,6 @@ static enum btrkit_code code_of_errno(int errnum)
 	switch (errnum) {
 	case EIO:
 		return BTRKIT_IO;
-	case ENODATA:
-		return BTRKIT_TRUNCATED;
 	case ENOSPC:
 		return BTRKIT_NO_SPACE;
 	case EBUSY:
@@ -57,6 +57,8 @@ static enum btrkit_code code_of_errno(int errnum)
 		return BTRKIT_NOT_FOUND;
 	case ENOMEM:
 		return BTRKIT_NO_MEMORY;
+	case ENODATA:
+		return BTRKIT_NO_ATTRIBUTE;
 	default:
 		return BTRKIT_SYSTEM;
 	}

@@ -24,7 +24,7 @@ void data_reader_release(struct data_reader *r);
 /*
  * Reads @len bytes of a data extent. @logical and @len must be multiples of the sector size. With @verify, each sector
  * must have a checksum and match it; otherwise another copy of that sector is read.
- * @return 0; -EUCLEAN: no copy matches, or there is no checksum; -EIO, -ENODATA, -ENOMEM
+ * @return 0; -EUCLEAN: no copy matches, or there is no checksum; -EIO, -ENXIO, -ENOMEM
  */
 int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bool verify,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;

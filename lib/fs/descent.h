@@ -26,7 +26,7 @@ void descent_end(struct descent *d);
 /*
  * Checks whether the directory that entry @e of directory @inode in subvolume @root leads to may be entered. It must
  * not be BTRKIT_EMPTY_SUBVOLUME.
- * @return 0; -EUCLEAN: it has another name, or was entered before; -EIO, -ENODATA, -ENOMEM
+ * @return 0; -EUCLEAN: it has another name, or was entered before; -EIO, -ENXIO, -ENOMEM
  */
 int descent_enter(struct descent *d, uint64_t root, uint64_t inode, const struct btrkit_dir_entry *e,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;

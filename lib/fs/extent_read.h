@@ -29,7 +29,7 @@ void extent_reader_release(struct extent_reader *r);
 
 /*
  * Reads @len bytes from @offset in the range of the file that the extent covers. @return 0; -EUCLEAN; -EOPNOTSUPP;
- * -EIO, -ENODATA, -ENOMEM
+ * -EIO, -ENXIO, -ENOMEM
  */
 int extent_read(struct extent_reader *r, const struct file_extent *fe, uint64_t offset, uint8_t *to, size_t len,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -41,10 +41,11 @@ int io_file_pread(int fd, uint64_t offset, void *buf, size_t len)
 		if (n < 0) {
 			if (errno == EINTR)
 				continue;
-			return -errno;
+			/* ENXIO would mean the end of the file; from Linux, it means that the device is gone. */
+			return errno == ENXIO ? -EIO : -errno;
 		}
 		if (!n)
-			return -ENODATA;
+			return -ENXIO;
 		to += n;
 		offset += (uint64_t)n;
 		len -= (size_t)n;

@@ -6,7 +6,7 @@
 
 #include <btrkit/io.h>
 
-/* Transfer exactly @len bytes. @return 0; -ENODATA: the file ends before; another negative errno */
+/* Transfer exactly @len bytes. @return 0; -ENXIO: the file ends before; another negative errno */
 int io_file_pread(int fd, uint64_t offset, void *buf, size_t len) BTRKIT_MUST_CHECK;
 int io_file_pwrite(int fd, uint64_t offset, const void *buf, size_t len) BTRKIT_MUST_CHECK;
 

@@ -54,9 +54,9 @@ static bool inside(const struct btrkit_io *io, uint64_t offset, uint64_t len)
 
 int btrkit_io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len, struct btrkit_error *err)
 {
-	int ret = inside(io, offset, len) ? io->ops->read(io, offset, buf, len) : -ENODATA;
+	int ret = inside(io, offset, len) ? io->ops->read(io, offset, buf, len) : -ENXIO;
 
-	if (ret == -ENODATA)
+	if (ret == -ENXIO)
 		return err_set(err, BTRKIT_TRUNCATED,
 			       "read of %zu bytes at %" PRIu64 " is past the end of the device (size %" PRIu64 ")",
 			       len, offset, io->size);

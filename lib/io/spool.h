@@ -17,7 +17,7 @@ struct spool *spool_destroy(struct spool *s);
 int spool_append(struct spool *s, const void *data, size_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The number of bytes appended so far. */
 uint64_t spool_size(const struct spool *s);
-/* Reads from the appended data. @return 0; -ENODATA: past the end; <0 */
+/* Reads from the appended data. @return 0; -ENXIO: past the end; <0 */
 int spool_read(const struct spool *s, uint64_t offset, void *buf, size_t len,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -28,9 +28,9 @@ static int none(struct btrkit_error *err)
 static int load_header(const struct loader *l, struct btrkit_error *err)
 {
 	struct disk_undo_header h;
-	int ret = l->file->size < sizeof(h) ? -ENODATA : btrkit_io_read(l->file, 0, &h, sizeof(h), err);
+	int ret = l->file->size < sizeof(h) ? -ENXIO : btrkit_io_read(l->file, 0, &h, sizeof(h), err);
 
-	if (ret == -ENODATA || (!ret && memcmp(h.magic, UNDO_MAGIC, sizeof(h.magic))))
+	if (ret == -ENXIO || (!ret && memcmp(h.magic, UNDO_MAGIC, sizeof(h.magic))))
 		return none(err);
 	if (ret)
 		return ret;

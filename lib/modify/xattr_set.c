@@ -176,12 +176,7 @@ static int set_attribute(struct op *op, struct op_inode *in, const struct settin
 
 static int no_such_attribute(const char *name, uint64_t inode, struct btrkit_error *err)
 {
-	const int ret = err_system(err, ENODATA, "inode %" PRIu64 " has no attribute %s", inode, name);
-
-	/* err_system() would classify ENODATA as a truncated device. */
-	if (err)
-		err->code = BTRKIT_SYSTEM;
-	return ret;
+	return err_system(err, ENODATA, "inode %" PRIu64 " has no attribute %s", inode, name);
 }
 
 static int change(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct setting *s, struct btrkit_error *err)

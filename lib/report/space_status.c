@@ -43,7 +43,7 @@ static int next_v2(void *cache, struct range *free, struct btrkit_error *err)
 /* Damage of the cache itself is a verdict; other failures are returned to the caller. */
 static int cache_failed(struct comparison *c, int ret, const struct btrkit_error *e, struct btrkit_error *err)
 {
-	if (ret != -EUCLEAN && ret != -ENODATA) {
+	if (ret != -EUCLEAN && ret != -ENXIO) {
 		if (err)
 			*err = *e;
 		return ret;

@@ -17,7 +17,7 @@ struct block_groups {
 /*
  * Read all block groups and compare each with its chunk: none may be missing, or have another length or other flags.
  * Free with block_groups_release().
- * @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int block_groups_load(struct btrkit_fs *fs, struct block_groups *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void block_groups_release(struct block_groups *groups);

@@ -52,7 +52,7 @@ static int ignore(struct space_cache_group *cache, const char *fmt, ...)
 static int ignore_corrupt(struct space_cache_group *cache, int ret, const struct btrkit_error *e,
 			  struct btrkit_error *err)
 {
-	if (ret == -EUCLEAN || ret == -ENODATA)
+	if (ret == -EUCLEAN || ret == -ENXIO)
 		return ignore(cache, "%s", e->message);
 	if (err)
 		*err = *e;

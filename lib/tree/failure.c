@@ -19,7 +19,7 @@ void failure_destroy(struct failure *f)
 
 bool failure_is_fatal(int ret)
 {
-	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA || ret == -EBUSY;
+	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENXIO || ret == -EBUSY;
 }
 
 /* Whether this is the first error, with locations that the first one does not have. Requires the lock. */

@@ -29,7 +29,7 @@ void failure_destroy(struct failure *f);
 /*
  * Returns whether an operation that fails with this error may have been half done. Errors that it returns before it
  * changes anything, because of what it was asked to do or for want of space, are not fatal. All others are: memory,
- * damage, devices (-ENODATA: a device is too short), and another program that writes to the filesystem (-EBUSY).
+ * damage, devices (-ENXIO: a device is too short), and another program that writes to the filesystem (-EBUSY).
  * What fails with a harmless error although something has changed calls failure_note() instead of asking this.
  */
 bool failure_is_fatal(int ret);

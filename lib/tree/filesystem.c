@@ -44,7 +44,7 @@ static int read_super(struct btrkit_io *io, unsigned mirror, const struct btrkit
 	int r;
 
 	r = super_read(io, mirror, &disk, &at, err);
-	if (r == -ENODATA)
+	if (r == -ENXIO)
 		return mirror ? r :
 				err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: only %" PRIu64 " bytes",
 					io->size);

@@ -55,7 +55,7 @@ struct node_ref {
 
 /*
  * Pin a block, from the cache or read and verified from the first good copy. Undo with node_put().
- * @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret,
 	     struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -135,7 +135,7 @@ void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, ui
 size_t node_read_neighbours(const struct btrkit_fs *fs, const struct node_ref *refs, size_t n, uint8_t *buf);
 /*
  * Read and verify a block from the first good copy, bypassing the cache.
- * @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int node_read_alone(const struct btrkit_fs *fs, const struct node_ref *ref, uint8_t *buf,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;

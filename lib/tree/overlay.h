@@ -154,7 +154,7 @@ size_t overlay_take_full(struct overlay *o, size_t keep, struct sort_entry *ret,
  * it is needed, and then it stays. No cursors may be there except those of the open trees, which are released.
  */
 void overlay_put_away(struct overlay *o, const struct sort_entry *leaves, size_t n);
-/* Read a leaf that was put away. Thread-safe. @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM */
+/* Read a leaf that was put away. Thread-safe. @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM */
 int overlay_bring_back(struct overlay *o, struct node *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Number of private blocks in memory. */
 size_t overlay_in_memory(const struct overlay *o);

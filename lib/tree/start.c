@@ -100,7 +100,7 @@ int start_tree_root(struct btrkit_fs *fs, const struct btrkit_open_options *opts
 int start_partial(struct btrkit_fs *fs, const struct btrkit_open_options *opts, int ret,
 		  const struct btrkit_error *what, struct btrkit_error *err)
 {
-	const bool damage = ret == -EUCLEAN || ret == -EIO || ret == -ENODATA || ret == -EOPNOTSUPP;
+	const bool damage = ret == -EUCLEAN || ret == -EIO || ret == -ENXIO || ret == -EOPNOTSUPP;
 
 	if (!ret)
 		return 0;

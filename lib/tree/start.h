@@ -17,7 +17,7 @@ int start_roots(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Complete the chunk root or tree root, when its chunk is known.
- * @return 0; -EINVAL, -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -EINVAL, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int start_chunk_root(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -24,7 +24,7 @@ int parity_generate(unsigned n, size_t len, uint8_t *const *data, uint8_t *p, ui
 /*
  * Rebuild data strip @want from other strips. @strips has the @n data strips, then P, then Q; NULL entries are unknown,
  * and the entry of @want is ignored. Only as many strips as necessary are used, data first, then P, then Q.
- * @return 0; -ENODATA: too few strips; -EOPNOTSUPP, -EINVAL, -ENOMEM as above
+ * @return 0; -ENXIO: too few strips; -EOPNOTSUPP, -EINVAL, -ENOMEM as above
  */
 int parity_rebuild(unsigned n, size_t len, uint8_t *const *strips, bool has_q, unsigned want, uint8_t *to,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

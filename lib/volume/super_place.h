@@ -34,7 +34,7 @@ int super_place(struct btrkit_io *io, unsigned mirror, uint64_t *ret, struct btr
 
 /*
  * Read copy @mirror without validating it. *at is set to its actual location, for messages.
- * @return 0; -ENODATA: the device is too small; <0
+ * @return 0; -ENXIO: the device is too small; <0
  */
 int super_read(struct btrkit_io *io, unsigned mirror, struct disk_super *ret, uint64_t *at,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;

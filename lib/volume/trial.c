@@ -70,7 +70,7 @@ void trial_failed(struct trial *t, unsigned view, int ret, const struct btrkit_e
 		t->err = *e;
 	}
 	/* Too few strips for parity is also the result of a missing device. */
-	if (copy ? !is_absent(t, view) : ret != -ENODATA)
+	if (copy ? !is_absent(t, view) : ret != -ENXIO)
 		t->met = true;
 	if (copy || !t->ways++)
 		enter(t, &(struct btrkit_tried_copy){ copy ? view + 1 : 0, copy ? e->devid : 0, copy ? e->physical : 0,

@@ -257,7 +257,7 @@ static void judge(const struct caller *c, int ret, unsigned needs)
 /* Arm at most one kind of trouble (allocation failure, device error, aborting callback); usually none. */
 static void begin_trouble(struct caller *c, struct device *d)
 {
-	static const int errors[] = { -EIO, -EIO, -ENOSPC, -ENODATA, -ENOENT, -EEXIST, -EAGAIN, -EACCES, -EINVAL };
+	static const int errors[] = { -EIO, -EIO, -ENOSPC, -ENXIO, -ENOENT, -EEXIST, -EAGAIN, -EACCES, -EINVAL };
 
 	c->err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	c->ended = false;

@@ -57,7 +57,7 @@ static int ended(int ret, struct btrkit_error *err)
 
 static bool is_fatal(int ret)
 {
-	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA;
+	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENXIO;
 }
 
 static int open_it(struct doing *d, struct sparse *device, unsigned flags)

@@ -28,7 +28,7 @@ static int sparse_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t 
 	struct sparse_io *s = (struct sparse_io *)io;
 
 	if (offset > io->size || len > io->size - offset)
-		return -61; /* ENODATA */
+		return -6; /* ENXIO */
 	memset(buf, 0, len);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct record *r = &s->records[i];

@@ -106,10 +106,10 @@ static void nothing_past_the_end(struct btrkit_io *io)
 
 	assert_int_equal(btrkit_io_read(io, SIZE - 16, bytes, 16, NULL), 0);
 	assert_int_equal(btrkit_io_read(io, SIZE, bytes, 0, NULL), 0);
-	assert_int_equal(btrkit_io_read(io, SIZE - 15, bytes, 16, &err), -ENODATA);
+	assert_int_equal(btrkit_io_read(io, SIZE - 15, bytes, 16, &err), -ENXIO);
 	assert_int_equal(err.code, BTRKIT_TRUNCATED);
-	assert_int_equal(btrkit_io_read(io, UINT64_MAX - 8, bytes, 16, NULL), -ENODATA);
-	assert_int_equal(btrkit_io_read(io, 0, bytes, SIZE_MAX, NULL), -ENODATA);
+	assert_int_equal(btrkit_io_read(io, UINT64_MAX - 8, bytes, 16, NULL), -ENXIO);
+	assert_int_equal(btrkit_io_read(io, 0, bytes, SIZE_MAX, NULL), -ENXIO);
 	assert_int_equal(btrkit_io_write(io, SIZE - 16, bytes, 16, NULL), 0);
 	assert_int_equal(btrkit_io_write(io, SIZE - 15, bytes, 16, &err), -ENOSPC);
 	assert_int_equal(btrkit_io_write(io, UINT64_MAX - 8, bytes, 16, NULL), -ENOSPC);
@@ -262,7 +262,7 @@ static void a_file_that_shrinks_is_truncated(void **state)
 	empty_file(SIZE);
 	io = open_spec(path, 0);
 	assert_int_equal(truncate(path, 100), 0);
-	assert_int_equal(btrkit_io_read(io, 90, bytes, 16, &err), -ENODATA);
+	assert_int_equal(btrkit_io_read(io, 90, bytes, 16, &err), -ENXIO);
 	assert_int_equal(err.code, BTRKIT_TRUNCATED);
 	btrkit_io_close(io);
 }
@@ -407,7 +407,7 @@ static void faults_come_when_told(void **state)
 /* Any errno of a failing device is reported as an I/O error, since it would mean something else to the caller. */
 static void a_device_that_fails_is_told_as_such(void **state)
 {
-	static const int errors[] = { -EAGAIN, -ENOENT, -EEXIST, -EINVAL, -EACCES, -ENXIO };
+	static const int errors[] = { -EAGAIN, -ENOENT, -EEXIST, -EINVAL, -EACCES, -ENODEV, -ENODATA };
 	struct btrkit_io_faults faults = { 0, 0, UINT64_MAX, 0, { 0 } };
 	uint8_t bytes[8] = { 0 };
 
@@ -438,7 +438,7 @@ static void a_fault_backend_truncates(void **state)
 	assert_int_equal(btrkit_io_fault(make_memory(), &faults, &io, NULL), 0);
 	assert_int_equal(io->size, 100);
 	assert_int_equal(btrkit_io_read(io, 92, bytes, 8, NULL), 0);
-	assert_int_equal(btrkit_io_read(io, 93, bytes, 8, NULL), -ENODATA);
+	assert_int_equal(btrkit_io_read(io, 93, bytes, 8, NULL), -ENXIO);
 	btrkit_io_close(io);
 }
 

@@ -317,7 +317,7 @@ static void assert_value(struct place *p, uint64_t inode, const char *name, cons
 	ret = btrkit_txn_xattr_get(p->txn, TOP_LEVEL, inode, name, bytes, sizeof(bytes), &got, &p->err);
 	if (!size) {
 		assert_int_equal(ret, -ENODATA);
-		assert_int_equal(p->err.code, BTRKIT_SYSTEM);
+		assert_int_equal(p->err.code, BTRKIT_NO_ATTRIBUTE);
 		return;
 	}
 	rig_check(ret, &p->err);

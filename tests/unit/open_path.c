@@ -8,7 +8,7 @@
 
 #include <btrkit/btrkit.h>
 
-#define BYTES (64u << 20)
+#define BYTES (128u << 20)
 #define FILES 20u
 
 static char path[] = "/tmp/btrkit-unit-open.XXXXXX";

@@ -131,7 +131,7 @@ static void parity(void **state)
 				if (other == want || want + 1 == other)
 					continue;
 				known[want + 1] = NULL;
-				assert_int_equal(parity_rebuild(n, LEN, known, true, want, rebuilt, NULL), -ENODATA);
+				assert_int_equal(parity_rebuild(n, LEN, known, true, want, rebuilt, NULL), -ENXIO);
 			}
 		}
 	}

@@ -32,8 +32,8 @@ static void everything_comes_back(void **state)
 			assert_memory_equal(seen, data + at, 5000);
 		}
 		assert_int_equal(spool_read(s, BYTES, seen, 0, NULL), 0);
-		assert_int_equal(spool_read(s, BYTES, seen, 1, NULL), -ENODATA);
-		assert_int_equal(spool_read(s, UINT64_MAX, seen, 1, NULL), -ENODATA);
+		assert_int_equal(spool_read(s, BYTES, seen, 1, NULL), -ENXIO);
+		assert_int_equal(spool_read(s, UINT64_MAX, seen, 1, NULL), -ENXIO);
 		spool_destroy(s);
 	}
 }

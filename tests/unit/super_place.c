@@ -182,7 +182,7 @@ static void test_places(void **state)
 	assert_int_equal(super_place(&d.io, 1, &at, NULL), 0);
 	assert_int_equal(at, (512ull << 30) + 2 * 4096);
 	assert_int_equal(super_place(&d.io, 2, &at, NULL), 1);
-	assert_int_equal(super_read(&d.io, 2, &super, &at, NULL), -ENODATA);
+	assert_int_equal(super_read(&d.io, 2, &super, &at, NULL), -ENXIO);
 	d.io.size -= 512;
 	assert_int_equal(super_place(&d.io, 1, &at, NULL), 1);
 	d.io.size = ZONE;
@@ -310,7 +310,7 @@ static void test_random(void **state)
 		d.memory = (struct btrkit_io *)&(struct btrkit_io){ .size = 0 };
 		ret = super_place(&d.io, 0, &at, NULL);
 		if (ret) {
-			assert_true(ret == -EUCLEAN || ret == -ENODATA);
+			assert_true(ret == -EUCLEAN || ret == -ENXIO);
 			continue;
 		}
 		assert_true(at <= 2 * ZONE - 4096 && at % 4096 == 0);

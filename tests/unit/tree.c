@@ -498,7 +498,7 @@ static void mirror_is_used_when_asked_for(void **state)
 	syn_destroy(&s);
 	syn_create(&s, items, ITEMS);
 	/* The device ends before copy 2. */
-	assert_int_equal(open_noting(&s, BTRKIT_OPEN_SUPER_MIRROR, 2, &info, notes), -ENODATA);
+	assert_int_equal(open_noting(&s, BTRKIT_OPEN_SUPER_MIRROR, 2, &info, notes), -ENXIO);
 	assert_int_equal(open_noting(&s, 1u << 30, 0, &info, notes), -EINVAL);
 	assert_int_equal(open_noting(&s, BTRKIT_OPEN_SUPER_MIRROR, 3, &info, notes), -EINVAL);
 	syn_destroy(&s);

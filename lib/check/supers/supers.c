@@ -153,7 +153,7 @@ static bool read_copy(const struct copies *on, unsigned mirror, struct super *re
 	struct disk_super disk;
 	int r = super_read(on->io, mirror, &disk, at, &what);
 
-	if (r == -ENODATA)
+	if (r == -ENXIO)
 		return false;
 	if (!r)
 		r = super_decode(&disk, super_offset(mirror), ret, &what);
