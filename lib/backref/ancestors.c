@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/backref/shared.h"
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
 
@@ -86,11 +87,9 @@ static int visit_block_ref(void *ctx, const struct extent_item *extent, const st
 
 	(void)extent;
 	if (ref->type == KEY_TREE_BLOCK_REF) {
-		if (ref->root == OID_DATA_RELOC_TREE)
-			return 0;
-		if (ref->root != w->root->id)
+		if (shared_block_ref_is_others(ref, w->root->id))
 			return 1;
-		w->own = true;
+		w->own |= ref->root == w->root->id;
 	} else if (ref->type == KEY_SHARED_BLOCK_REF) {
 		return enqueue(w, ref->parent);
 	}

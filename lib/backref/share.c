@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/backref/share_impl.h"
+#include "lib/backref/share.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/err.h"
-#include "lib/format/items/extent.h"
 #include "lib/backref/ancestors.h"
+#include "lib/backref/share_batch.h"
+#include "lib/backref/share_path.h"
+#include "lib/base/err.h"
 
 int share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root *root, uint64_t last_snapshot,
 	       struct btrkit_error *err)
@@ -41,101 +40,6 @@ void share_new_file(struct share_ctx *s)
 	s->recent_slot = 0;
 }
 
-struct block_refs {
-	struct share_ctx *s;
-	uint64_t bytenr;
-	uint64_t path_parent; /* parent on the current path, known not to be shared */
-	struct {
-		uint64_t *at;
-		size_t n, size;
-	} parents; /* other parents */
-	struct btrkit_error *err;
-};
-
-/* @return 1: another tree refers to the block */
-static int visit_path_ref(void *ctx, const struct extent_item *extent, const struct extent_ref *ref)
-{
-	struct block_refs *b = ctx;
-
-	(void)extent;
-	if (ref->type == KEY_TREE_BLOCK_REF)
-		return ref->root != b->s->root.id && ref->root != OID_DATA_RELOC_TREE;
-	if (ref->type != KEY_SHARED_BLOCK_REF || ref->parent == b->path_parent || ref->parent == b->bytenr)
-		return 0;
-	if (b->parents.n == b->parents.size) {
-		size_t size = b->parents.size ? 2 * b->parents.size : 16;
-		uint64_t *more = reallocarray(b->parents.at, size, sizeof(*more));
-
-		if (!more)
-			return err_nomem(b->err);
-		b->parents.at = more;
-		b->parents.size = size;
-	}
-	b->parents.at[b->parents.n++] = ref->parent;
-	return 0;
-}
-
-/* Whether the block at @level of the cursor's path is shared. Its ancestors on the path are not. */
-static int path_block_shared(struct share_ctx *s, const struct cursor *c, unsigned level, bool *shared,
-			     struct btrkit_error *err)
-{
-	struct block_refs b = { .s = s, .bytenr = c->nodes[level]->bytenr, .err = err };
-	int ret;
-
-	b.path_parent = level < c->root.level ? c->nodes[level + 1]->bytenr : 0;
-	ret = extent_for_each_ref(&s->blocks, b.bytenr, visit_path_ref, &b, err);
-	*shared = ret == 1;
-	for (size_t i = 0; !ret && !*shared && i < b.parents.n; i++)
-		ret = block_reached_from_elsewhere(&s->blocks, &s->root, b.parents.at[i], shared, err);
-	free(b.parents.at);
-	return ret < 0 ? ret : 0;
-}
-
-/* Whether the leaf of @c is shared. This goes from the root down, because everything below a shared block is shared. */
-static int path_shared(struct share_ctx *s, struct share_path *path, const struct cursor *c, bool *shared,
-		       struct btrkit_error *err)
-{
-	bool verdict = false;
-
-	for (unsigned level = c->root.level + 1; level-- > 0;) {
-		int ret;
-
-		if (path->levels[level].bytenr != c->nodes[level]->bytenr) {
-			if (!verdict) {
-				ret = path_block_shared(s, c, level, &verdict, err);
-				if (ret)
-					return ret;
-				s->counts.blocks_checked++;
-			} else {
-				s->counts.saved_by_path++;
-			}
-			path->levels[level].bytenr = c->nodes[level]->bytenr;
-			path->levels[level].shared = verdict;
-			/* Blocks below belong to a different path. */
-			for (unsigned below = 0; below < level; below++)
-				path->levels[below].bytenr = 0;
-		} else {
-			s->counts.saved_by_path++;
-		}
-		verdict = path->levels[level].shared;
-	}
-	*shared = verdict;
-	return 0;
-}
-
-int share_leaf(struct share_ctx *s, const struct cursor *c, bool *shared, struct btrkit_error *err)
-{
-	/*
-	 * A tree that was never part of a snapshot shares nothing. The generation of the leaf cannot be used to decide
-	 * more cases, because relocation changes it while blocks stay shared.
-	 */
-	if (!s->last_snapshot) {
-		*shared = false;
-		return 0;
-	}
-	return path_shared(s, &s->path, c, shared, err);
-}
-
 int share_enter_leaf(struct share_ctx *s, const struct cursor *c, bool one_inode, bool *shared,
 		     struct btrkit_error *err)
 {
@@ -148,71 +52,72 @@ int share_enter_leaf(struct share_ctx *s, const struct cursor *c, bool one_inode
 	return ret || *shared ? ret : share_batch_load(s, c, one_inode, err);
 }
 
-/* Whether the reference @e counts this item. */
-static bool counted_by(const struct share_extent *e, const struct item *item, const struct file_extent *fe)
+/* Returns whether the reference of @e counts this item. */
+static bool counts_item(const struct share_extent *e, const struct item *item, const struct file_extent *fe)
 {
 	return fe->type != FILE_EXTENT_INLINE && fe->disk_bytenr == e->bytenr &&
-	       item->key.offset - fe->offset == e->offset;
+	       item->key.offset - fe->offset == e->refs.offset;
 }
 
-/* Whether any leaf is shared that has an item of the extent, which has @span bytes and several items in this file. */
+/* Finds out whether any leaf is shared that has an item of the extent: @span bytes, with several items in this file. */
 static int any_leaf_shared(struct share_ctx *s, const struct share_extent *e, uint64_t span, bool *shared,
 			   struct btrkit_error *err)
 {
 	/* The offset of a reference may be negative, modulo 2^64; the file begins at 0. */
-	struct btrkit_key key = KEY(e->inode, KEY_EXTENT_DATA, e->offset > INT64_MAX ? 0 : e->offset);
-	uint64_t last_leaf = 0, end = e->offset + span;
-	uint32_t left = e->count;
+	struct btrkit_key key = KEY(e->refs.inode, KEY_EXTENT_DATA, e->refs.offset > INT64_MAX ? 0 : e->refs.offset);
+	uint64_t last_leaf = 0, end = e->refs.offset + span;
+	uint32_t left = e->refs.count;
 	int ret;
 
 	*shared = false;
 	for (ret = cursor_seek(&s->others, &key, err); !ret && left && !*shared; ret = cursor_next(&s->others, err)) {
 		struct file_extent fe;
 
-		if (s->others.item.key.objectid != e->inode || s->others.item.key.type != KEY_EXTENT_DATA ||
+		if (s->others.item.key.objectid != e->refs.inode || s->others.item.key.type != KEY_EXTENT_DATA ||
 		    s->others.item.key.offset >= end)
 			break;
 		ret = cursor_blame(&s->others, file_extent_decode(&s->fs->items, &s->others.item, &fe, err), err);
 		if (ret)
 			return ret;
-		if (!counted_by(e, &s->others.item, &fe))
+		if (!counts_item(e, &s->others.item, &fe))
 			continue;
 		left--;
 		if (cursor_leaf(&s->others)->bytenr == last_leaf)
 			continue;
 		last_leaf = cursor_leaf(&s->others)->bytenr;
-		ret = path_shared(s, &s->other_path, &s->others, shared, err);
+		ret = share_path(s, &s->other_path, &s->others, shared, err);
 		if (ret)
 			return ret;
 	}
 	return ret < 0 ? ret : 0;
 }
 
-/* Decide by the references, and where these are not sufficient, by the leaves that refer to the extent. */
-static int judge(struct share_ctx *s, const struct cursor *c, struct share_extent *e, const struct file_extent *fe,
-		 bool *shared, struct btrkit_error *err)
+/* Finds out whether a leaf is shared that has an item of the extent; the leaf of @c, at such an item, is not. */
+static int leaves_shared(struct share_ctx *s, const struct cursor *c, struct share_extent *e,
+			 const struct file_extent *fe, bool *shared, struct btrkit_error *err)
 {
 	int ret;
 
-	*shared = e->shared;
-	if (e->shared || !e->ref_type || fe->generation > s->last_snapshot)
+	*shared = false;
+	/* No reference counts, or no snapshot can have the extent. */
+	if (!e->refs.type || fe->generation > s->last_snapshot)
 		return 0;
-	if (e->ref_type == KEY_SHARED_DATA_REF) {
-		if (e->parent == cursor_leaf(c)->bytenr)
+	if (e->refs.type == KEY_SHARED_DATA_REF) {
+		if (e->refs.parent == cursor_leaf(c)->bytenr)
 			return 0;
-		return block_reached_from_elsewhere(&s->blocks, &s->root, e->parent, shared, err);
+		return block_reached_from_elsewhere(&s->blocks, &s->root, e->refs.parent, shared, err);
 	}
-	if (e->root != s->root.id) {
+	if (e->refs.root != s->root.id) {
 		*shared = true;
 		return 0;
 	}
-	if (e->count > 1 && !e->leaves_known) {
+	if (e->refs.count > 1 && !e->leaves_known) {
 		ret = any_leaf_shared(s, e, fe->ram_bytes, &e->leaves_shared, err);
 		if (ret)
 			return ret;
 		e->leaves_known = true;
 		s->counts.spread_checked++;
-	} else if (e->count > 1) {
+	} else if (e->refs.count > 1) {
 		s->counts.saved_by_repeat++;
 	}
 	*shared = e->leaves_shared;
@@ -230,6 +135,7 @@ static void remember(struct share_ctx *s, const struct share_extent *e, bool sha
 int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struct file_extent *fe, bool leaf_shared,
 			bool *shared, struct btrkit_error *err)
 {
+	bool in_shared_leaf = false;
 	struct share_extent *e;
 	int ret;
 
@@ -244,16 +150,19 @@ int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struc
 		}
 	}
 	if (leaf_shared) {
-		*shared = true;
+		*shared = shared_extent(false, true);
 		return 0;
 	}
 	e = share_batch_find(&s->batch, fe->disk_bytenr, c->item.key.objectid);
 	if (!e)
 		return err_set(err, BTRKIT_INVALID, "share_enter_leaf() was not called for the leaf");
 	ret = e->lost ? share_load_refs(s, e, err) : 0;
-	if (!ret)
-		ret = judge(s, c, e, fe, shared, err);
-	if (!ret && e->ref_type == KEY_EXTENT_DATA_REF && e->root == s->root.id && e->count > 1)
+	if (!ret && !e->refs.differ)
+		ret = leaves_shared(s, c, e, fe, &in_shared_leaf, err);
+	if (ret)
+		return ret;
+	*shared = shared_extent(e->refs.differ, in_shared_leaf);
+	if (e->refs.type == KEY_EXTENT_DATA_REF && e->refs.root == s->root.id && e->refs.count > 1)
 		remember(s, e, *shared);
-	return ret;
+	return 0;
 }

@@ -4,13 +4,14 @@
  * other. A file that was written in another order would visit most of them for each of its leaves; so for such a file,
  * the extents of many leaves are collected first.
  */
+#include "lib/backref/share_batch.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/base/err.h"
-#include "lib/format/items/extent.h"
 #include "lib/backref/ancestors.h"
-#include "lib/backref/share_impl.h"
+#include "lib/backref/share_path.h"
+#include "lib/base/err.h"
 
 void share_batch_release(struct share_batch *b)
 {
@@ -19,38 +20,17 @@ void share_batch_release(struct share_batch *b)
 	free(b->extents);
 }
 
-/* Take a reference into account. @return 1: the extent is shared, whatever else refers to it */
+/* A ref_visit_fn. @return 1: the extent is shared, whatever else refers to it */
 static int visit_data_ref(void *ctx, const struct extent_item *extent, const struct extent_ref *ref)
 {
-	struct share_extent *e = ctx;
-
 	(void)extent;
-	if (ref->type == KEY_EXTENT_DATA_REF) {
-		/* Linux checks the inode before it skips the data relocation tree. */
-		if (ref->objectid != e->inode)
-			return 1;
-		if (ref->root == OID_DATA_RELOC_TREE)
-			return 0;
-	} else if (ref->type != KEY_SHARED_DATA_REF) {
-		return 0;
-	}
-	if (!ref->count)
-		return 0;
-	if (e->ref_type &&
-	    (e->ref_type != ref->type || e->root != ref->root || e->offset != ref->offset || e->parent != ref->parent))
-		return 1;
-	e->ref_type = ref->type;
-	e->root = ref->root;
-	e->offset = ref->offset;
-	e->parent = ref->parent;
-	e->count += ref->count;
-	return 0;
+	return shared_add(ctx, ref);
 }
 
 static int read_refs(struct share_ctx *s, struct share_extent *e, struct btrkit_error *err)
 {
-	*e = (struct share_extent){ .bytenr = e->bytenr, .inode = e->inode };
-	return extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, e, err);
+	*e = (struct share_extent){ .bytenr = e->bytenr, .refs.inode = e->refs.inode };
+	return extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, &e->refs, err);
 }
 
 /* The extent tree could not be read: note which part of it. */
@@ -82,7 +62,6 @@ int share_load_refs(struct share_ctx *s, struct share_extent *e, struct btrkit_e
 		return err_pass(err, &s->lost.why, s->lost.ret);
 	}
 	ret = read_refs(s, e, &s->failure);
-	e->shared = ret == 1;
 	e->lost = ret < 0;
 	if (ret >= 0)
 		return 0;
@@ -205,10 +184,10 @@ static int look_up(struct share_ctx *s, bool one_inode, struct btrkit_error *err
 	for (size_t i = 0; i < b->num_items; i++) {
 		const struct sort_entry *item = &b->items[i];
 
-		if (!n || b->extents[n - 1].bytenr != item->rank || b->extents[n - 1].inode != item->number) {
+		if (!n || b->extents[n - 1].bytenr != item->rank || b->extents[n - 1].refs.inode != item->number) {
 			struct share_extent *e = &b->extents[n++];
 
-			*e = (struct share_extent){ .bytenr = item->rank, .inode = item->number, .lost = true };
+			*e = (struct share_extent){ .bytenr = item->rank, .refs.inode = item->number, .lost = true };
 			/*
 			 * A failure is reported when the listing reaches that extent. If that is of one file, it ends
 			 * there, so do not look for more failures.
@@ -279,7 +258,7 @@ struct share_extent *share_batch_find(struct share_batch *b, uint64_t bytenr, ui
 		if (at >= b->leaves[b->leaf].items_end)
 			at = from;
 		e = &b->extents[b->places[at]];
-		if (e->bytenr == bytenr && e->inode == inode) {
+		if (e->bytenr == bytenr && e->refs.inode == inode) {
 			b->next = at + 1;
 			return e;
 		}

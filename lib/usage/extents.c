@@ -105,8 +105,8 @@ static void join_head(struct load *l, const struct usage_extents_batch *b)
 	last = usage_extents_at(t, t->n - 1);
 	if (last->start != l->open.bytenr)
 		return;
-	usage_refs_join(&l->open, &b->head);
-	atomic_store_explicit(&last->info, usage_refs_flags(&l->open), memory_order_relaxed);
+	shared_join(&l->open.refs, &b->head.refs);
+	atomic_store_explicit(&last->info, usage_refs_flags(&l->open.refs), memory_order_relaxed);
 }
 
 static int finish(void *ctx, void *slot, struct btrkit_error *err)

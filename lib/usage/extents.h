@@ -4,6 +4,7 @@
 
 /* Interface between extents.c, which reads the extent tree, and extents_leaf.c, which decodes its leaves. */
 
+#include "lib/backref/shared.h"
 #include "lib/format/items/extent.h"
 #include "lib/sweep/leaves.h"
 #include "lib/usage/state.h"
@@ -12,9 +13,7 @@
 struct usage_refs {
 	uint64_t bytenr;
 	bool of_data;
-	struct extent_ref first; /* first reference that counts; type 0: none so far */
-	uint64_t count;
-	uint32_t flags;
+	struct shared_refs refs; /* of any file */
 };
 
 /* A batch of leaves. */
@@ -36,9 +35,10 @@ struct usage_extents_batch {
 int usage_extents_leaf(struct usage_extents_batch *b, const uint8_t *leaf, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Completes the last extent: it has no more references in this batch. */
 void usage_extents_end(struct usage_extents_batch *b);
-/* Adds @more, which follows @r, to @r. */
-void usage_refs_join(struct usage_refs *r, const struct usage_refs *more);
 /* Returns the flags (USAGE_*) for the table. */
-uint32_t usage_refs_flags(const struct usage_refs *r);
+static inline uint32_t usage_refs_flags(const struct shared_refs *refs)
+{
+	return shared_in_any_file(refs) ? USAGE_REFS_DIFFER : 0;
+}
 
 #endif

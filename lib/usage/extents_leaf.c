@@ -3,46 +3,6 @@
 #include "lib/base/err.h"
 #include "lib/usage/extents.h"
 
-static bool same_ref(const struct extent_ref *a, const struct extent_ref *b)
-{
-	return a->type == b->type && a->root == b->root && a->objectid == b->objectid && a->offset == b->offset &&
-	       a->parent == b->parent;
-}
-
-/*
- * Linux ignores the count of a reference, but skips references with count 0. In that case, and with references of data
- * relocation, its result depends on the inode that is asked about.
- */
-static void take_data_ref(struct usage_refs *r, const struct extent_ref *ref)
-{
-	if (ref->type != KEY_EXTENT_DATA_REF && ref->type != KEY_SHARED_DATA_REF)
-		return;
-	if (!ref->count || (ref->type == KEY_EXTENT_DATA_REF && ref->root == OID_DATA_RELOC_TREE)) {
-		r->flags |= USAGE_UNSURE;
-		return;
-	}
-	if (!r->first.type)
-		r->first = *ref;
-	else if (!same_ref(&r->first, ref))
-		r->flags |= USAGE_SEVERAL;
-	r->count += ref->count;
-}
-
-void usage_refs_join(struct usage_refs *r, const struct usage_refs *more)
-{
-	const uint64_t count = r->count + more->count;
-
-	r->flags |= more->flags;
-	if (more->first.type)
-		take_data_ref(r, &more->first);
-	r->count = count;
-}
-
-uint32_t usage_refs_flags(const struct usage_refs *r)
-{
-	return r->flags | (r->first.type == KEY_EXTENT_DATA_REF && r->count > 1 ? USAGE_REPEATED : 0);
-}
-
 void usage_extents_end(struct usage_extents_batch *b)
 {
 	struct usage_extent *last;
@@ -51,7 +11,7 @@ void usage_extents_end(struct usage_extents_batch *b)
 		return;
 	last = (struct usage_extent *)b->extents.at + b->extents.n - 1;
 	if (last->start == b->open.bytenr)
-		atomic_store_explicit(&last->info, usage_refs_flags(&b->open), memory_order_relaxed);
+		atomic_store_explicit(&last->info, usage_refs_flags(&b->open.refs), memory_order_relaxed);
 }
 
 static int judge_place(const struct usage_extents_batch *b, const struct extent_item *ei, size_t *chunk,
@@ -118,12 +78,10 @@ static int take_extent(struct usage_extents_batch *b, const struct item *item, s
 	ret = b->open.of_data ? add_extent(b, &ei, err) : add_block(b, &ei, err);
 	while (!ret && !(ret = extent_item_next_ref(&ei, &ref, err))) {
 		if (b->open.of_data)
-			take_data_ref(&b->open, &ref);
+			shared_add(&b->open.refs, &ref);
 		else
 			take_block_ref(b, &ref);
 	}
-	if (ret < 0)
-		b->open.flags |= USAGE_UNSURE;
 	return ret < 0 ? ret : 0;
 }
 
@@ -140,7 +98,7 @@ static int take_keyed(struct usage_extents_batch *b, const struct item *item, st
 	if (r == &b->head && !r->bytenr)
 		r->bytenr = item->key.objectid;
 	if (r->bytenr == item->key.objectid)
-		take_data_ref(r, &ref);
+		shared_add(&r->refs, &ref);
 	return 0;
 }
 

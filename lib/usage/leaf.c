@@ -23,8 +23,8 @@ static uint32_t info_of(const struct usage_work *w, const struct usage_leaf_read
 {
 	uint32_t info = fe->type == FILE_EXTENT_PREALLOC ? USAGE_PREALLOC : USAGE_WRITTEN;
 
-	if (r->weight)
-		info |= r->weight > 1 ? USAGE_IN_SHARED_LEAF : USAGE_IN_OWN_LEAF;
+	if (r->weight > 1)
+		info |= USAGE_IN_SHARED_LEAF;
 	if (fe->compression && fe->type == FILE_EXTENT_REG) {
 		const uint64_t sectors = fe->ram_bytes / w->u->sectorsize;
 

@@ -2,6 +2,7 @@
 /* Sums: each extent and block is added to its set, and each set to its owners. */
 #include <stdlib.h>
 
+#include "lib/backref/shared.h"
 #include "lib/base/err.h"
 #include "lib/usage/state.h"
 
@@ -26,7 +27,7 @@ void usage_extent_describe(const struct btrkit_usage *u, const struct usage_exte
 		.uncompressed = (uncompressed ? uncompressed : e->sectors) * u->sectorsize,
 		.type = BTRKIT_USAGE_PLAIN + ((info & USAGE_COMPRESSION) >> USAGE_COMPRESSION_SHIFT),
 		.set = set ? set - 1 : SIZE_MAX,
-		.linux_shared = info & USAGE_SEVERAL || (info & USAGE_IN_SHARED_LEAF && !(info & USAGE_IN_OWN_LEAF)),
+		.linux_shared = shared_extent(info & USAGE_REFS_DIFFER, info & USAGE_IN_SHARED_LEAF),
 	};
 	if (info & USAGE_PREALLOC && !(info & USAGE_WRITTEN))
 		ret->type = BTRKIT_USAGE_PREALLOC;

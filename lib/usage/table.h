@@ -27,15 +27,9 @@ struct usage_block {
 enum usage_flag {
 	USAGE_WRITTEN = 1 << 0,	 /* a regular file extent refers to it */
 	USAGE_PREALLOC = 1 << 1, /* a preallocated file extent refers to it */
-	/* Linux considers the extent shared: there are two different references, independent of their counts. */
-	USAGE_SEVERAL = 1 << 2,
-	/* Whether Linux considers it shared depends on the inode that is asked about. */
-	USAGE_UNSURE = 1 << 3,
-	/* The only reference that counts is an EXTENT_DATA_REF with a count above 1. */
-	USAGE_REPEATED = 1 << 4,
-	USAGE_IN_SHARED_LEAF = 1 << 5,
-	USAGE_IN_OWN_LEAF = 1 << 6, /* in a leaf of only one subvolume */
-	USAGE_DOUBTFUL = 1 << 7,    /* a contradiction with a file extent was reported */
+	USAGE_REFS_DIFFER = 1 << 2, /* its references alone make the extent shared, see lib/backref/shared.h */
+	USAGE_IN_SHARED_LEAF = 1 << 3,
+	USAGE_DOUBTFUL = 1 << 4, /* a contradiction with a file extent was reported */
 	USAGE_COMPRESSION = 3 << 8,
 	USAGE_COMPRESSION_SHIFT = 8,
 	USAGE_UNCOMPRESSED_SHIFT = 10 /* upper bits: uncompressed sectors; 0: not compressed */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compare `btrkit du --paths` with Linux on filesystems made by random plans, and on one made by hand.
+"""Compare `btrkit du --paths` with Linux on filesystems made by random plans, and on some made by hand.
 
 - Each directory of the mounted filesystem is listed, and no other; total and exclusive bytes equal those of `btrfs
   filesystem du`, and the set shared bytes those of `btrfs filesystem du -s`. The latter counts a file with several
@@ -26,11 +26,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 import image
 import ops
 import plan
 from image import BTRFS, Image, run
+from scenarios import leaves_partly_shared
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 OPERATIONS = 600
@@ -313,9 +315,15 @@ def large(mnt):
     ops.punch(f'{mnt}/snap/dir/file', 1 << 20, 20 << 20)
 
 
+def partly_shared(mnt):
+    """Extents whose only reference counts items in shared leaves and in others."""
+    leaves_partly_shared(types.SimpleNamespace(mnt=mnt))
+
+
 def filesystems(args):
     made = [random_plan(args.seed + i) for i in range(args.plans)]
     made += [('large', ('-n', '4096'), '', large), ('by-hand', ('-n', '4096'), '', by_hand),
+             ('partly-shared', ('-n', '4096'), '', partly_shared),
              ('by-hand-large', (), 'compress-force=zstd', by_hand)]
     return [one for one in made if fnmatch.fnmatch(one[0], f'*{args.only}*')]
 

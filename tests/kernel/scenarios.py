@@ -224,6 +224,16 @@ def leaves_partly_shared(t):
         ops.sync(t.mnt)
     os.unlink(f'{t.mnt}/snap2/one')
     os.truncate(f'{t.mnt}/snap3/one', 400 * K)
+    # A snapshot overwrites what it has in its first leaf, which has about 50 items: where it is exactly that, the only
+    # reference is the subvolume's, one of whose leaves is its own now, and the others are shared.
+    for count in range(10, 28):
+        sub = f'{t.mnt}/first{count}'
+        ops.subvolume(sub)
+        pieces(f'{sub}/one', 128)
+        ops.sync(t.mnt)
+        ops.snapshot(sub, f'{t.mnt}/replaced{count}')
+        for i in range(count):
+            ops.write(f'{t.mnt}/replaced{count}/one', 2 * i * 4096, b'r' * 4096)
 
 
 def half_dropped(t):

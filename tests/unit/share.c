@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 
 #include <btrkit/fiemap.h>
+#include <btrkit/usage.h>
 
+#include "lib/backref/shared.h"
 #include "lib/format/ids.h"
 #include "lib/format/items/extent.h"
 #include "lib/format/items/file_extent.h"
@@ -18,7 +20,7 @@
 
 #define INODE 257u
 #define LENGTH 4096u
-#define DATA_BYTENR (1ull << 30) /* in no chunk: only trees are read */
+#define DATA_BYTENR (SYN_LOGICAL + SYN_LENGTH / 2) /* behind the trees; only they are read */
 #define SNAPSHOT 5u		 /* generation of the last snapshot, lower than that of the filesystem */
 #define BEFORE 4u		 /* generation of an extent that the snapshot may have */
 #define AFTER 6u		 /* and of one that it cannot have */
@@ -67,6 +69,11 @@ static const struct extent_case {
 	  BEFORE,
 	  true,
 	  { OWN, { KEY_EXTENT_DATA_REF, OID_DATA_RELOC_TREE, 9, 0, 1, false } } },
+	{ "by this leaf, and relocation",
+	  BEFORE,
+	  true,
+	  { { KEY_SHARED_DATA_REF, THIS_LEAF, 0, 0, 1, false },
+	    { KEY_EXTENT_DATA_REF, OID_DATA_RELOC_TREE, 9, 0, 1, true } } },
 	{ "a count above one", BEFORE, false, { { KEY_EXTENT_DATA_REF, OID_FS_TREE, INODE, 0, 2, false } } },
 	{ "a count of zero beside", BEFORE, false, { OWN, { KEY_EXTENT_DATA_REF, OTHER_ROOT, INODE, 0, 0, true } } },
 	{ "by this leaf only", BEFORE, false, { { KEY_SHARED_DATA_REF, THIS_LEAF, 0, 0, 1, false } } },
@@ -234,23 +241,34 @@ static int take_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return 0;
 }
 
+static struct btrkit_fs *make(struct synthetic *s, uint64_t last_snapshot, const uint64_t *owners, size_t num_owners)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs = NULL;
+
+	make_file();
+	syn_begin(s);
+	syn_put_fs_tree(s, fs_items, CASES + 1);
+	assert_int_equal(s->fs_level, 0);
+	syn_finish(s, last_snapshot, tree_items, make_extent_tree(s, owners, num_owners));
+	if (syn_open(s, NULL, &fs, &err))
+		fail_msg("%s", err.message);
+	return fs;
+}
+
 static void list(uint64_t last_snapshot, const uint64_t *owners, size_t num_owners, struct listed *l)
 {
 	const struct btrkit_fiemap_sink sink = { take_file, take_rows, l };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_fs *fs = NULL;
 	struct synthetic s;
+	struct btrkit_fs *fs = make(&s, last_snapshot, owners, num_owners);
 
 	*l = (struct listed){ 0 };
-	make_file();
-	syn_begin(&s);
-	syn_put_fs_tree(&s, fs_items, CASES + 1);
-	assert_int_equal(s.fs_level, 0);
-	syn_finish(&s, last_snapshot, tree_items, make_extent_tree(&s, owners, num_owners));
-	if (syn_open(&s, NULL, &fs, &err) || btrkit_fiemap_all(fs, &sink, NULL, &err))
+	if (btrkit_fiemap_all(fs, &sink, NULL, &err))
 		fail_msg("%s", err.message);
 	assert_int_equal(l->n, CASES);
 	btrkit_fs_close(fs);
+	syn_destroy(&s);
 }
 
 static void references_decide(void **state)
@@ -302,6 +320,90 @@ static void without_snapshot_leaves_do_not_count(void **state)
 		assert_int_equal(l.shared[i], cases[i].shared && strcmp(cases[i].name, "another tree only") != 0);
 }
 
+static int ignore_damage(void *ctx, const struct btrkit_error *what)
+{
+	(void)ctx;
+	(void)what;
+	return 0;
+}
+
+/* Returns whether usage, which asks about any file in any tree, must call the extent of a case shared. */
+static bool shared_in_usage(const struct extent_case *c)
+{
+	/* It goes by the trees that reach the leaf, not by the name in a reference. */
+	if (!strcmp(c->name, "another tree only"))
+		return false;
+	/* Without another reference, that inode could be the one. */
+	return c->shared && strcmp(c->name, "another inode only");
+}
+
+/* The usage of space, which reads all references in one pass, follows the same rule. */
+static void usage_decides_alike(void **state)
+{
+	static const uint64_t own[] = { OID_FS_TREE };
+	struct btrkit_usage_options opts = BTRKIT_USAGE_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct synthetic s;
+	struct btrkit_fs *fs = make(&s, SNAPSHOT, own, 1);
+	struct btrkit_usage *u = NULL;
+
+	(void)state;
+	opts.damage = ignore_damage; /* the extent tree lacks items of blocks */
+	if (btrkit_usage_load(fs, &opts, &u, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(btrkit_usage_num_extents(u), CASES);
+	for (size_t i = 0; i < CASES; i++) {
+		struct btrkit_usage_extent x;
+
+		btrkit_usage_get_extent(u, i, &x);
+		assert_int_equal(x.bytenr, bytenr_of(i));
+		if (x.linux_shared != shared_in_usage(&cases[i]))
+			fail_msg("%s: %s", cases[i].name, x.linux_shared ? "shared" : "not shared");
+	}
+	btrkit_usage_free(u);
+	btrkit_fs_close(fs);
+	syn_destroy(&s);
+}
+
+static struct extent_ref memory_ref(const struct ref *r)
+{
+	return (struct extent_ref){ .type = r->type,
+				    .root = r->type == KEY_EXTENT_DATA_REF ? r->root_or_parent : 0,
+				    .parent = r->type == KEY_SHARED_DATA_REF ? r->root_or_parent : 0,
+				    .objectid = r->inode,
+				    .offset = (uint64_t)r->offset,
+				    .count = r->count };
+}
+
+/* Wherever the references of an extent are cut in two, as at the end of a batch of leaves, they say as much. */
+static void parts_are_joined(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < CASES; i++) {
+		struct shared_refs whole = { 0 };
+		size_t n = 0;
+
+		for (; n < 3 && cases[i].refs[n].type; n++) {
+			const struct extent_ref ref = memory_ref(&cases[i].refs[n]);
+
+			shared_add(&whole, &ref);
+		}
+		for (size_t cut = 0; cut <= n; cut++) {
+			struct shared_refs part[2] = { { 0 }, { 0 } };
+
+			for (size_t k = 0; k < n; k++) {
+				const struct extent_ref ref = memory_ref(&cases[i].refs[k]);
+
+				shared_add(&part[k >= cut], &ref);
+			}
+			shared_join(&part[0], &part[1]);
+			if (shared_in_any_file(&part[0]) != shared_in_any_file(&whole))
+				fail_msg("%s: differs if cut at %zu", cases[i].name, cut);
+			assert_true(part[0].differ || part[0].count == whole.count);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +411,8 @@ int main(void)
 		cmocka_unit_test(shared_leaf_decides),
 		cmocka_unit_test(relocation_is_nobody),
 		cmocka_unit_test(without_snapshot_leaves_do_not_count),
+		cmocka_unit_test(usage_decides_alike),
+		cmocka_unit_test(parts_are_joined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -526,7 +526,7 @@ static void only_extents_of_lost_blocks_are_lost(void **state)
 
 				assert_int_equal(e->bytenr, DATA_BYTENR + 2ull * (first + k) * LENGTH);
 				assert_int_equal(e->lost, is_lost(lost, first + k));
-				assert_int_equal(e->shared, lost == LOST_LEAF && first + k == LAST_BEFORE);
+				assert_int_equal(e->refs.differ, lost == LOST_LEAF && first + k == LAST_BEFORE);
 			}
 		}
 		asked_all(&a);
