@@ -11,14 +11,18 @@
  * read the filesystem see them only after btrkit_txn_flush(), and must not run while other threads change something.
  * btrkit_txn_lookup() and btrkit_txn_xattr_get() see all changes at any time.
  *
- * Semantics and errors are those of Linux. A function that fails has changed nothing, with these exceptions. After
- * -ENOMEM, -EUCLEAN, -EIO or -ENXIO, or after a failed commit that btrkit_txn_set_may_commit() allowed, the
- * transaction can only be aborted: every other call on it, commits included, returns the same error. For -ENOSPC, each
- * comment says what may have been done. If an -ENOSPC names a device, writing to that device failed for lack of space,
- * and nothing is retried.
+ * Semantics and errors are those of Linux. A function that fails has changed nothing, except for what its comment says
+ * about -ENOSPC, which then applies to -ENOMEM, -EUCLEAN, -EIO and -ENXIO, too: a damaged item, or a sector that cannot
+ * be read, fails the calls that need it, and no other. If an -ENOSPC names a device, writing to that device failed for
+ * lack of space, and nothing is retried.
  *
- * -EBUSY, which any function may return, has the same effect: another program has changed a superblock. Superblocks are
- * compared each time before data or tree blocks are written, because nothing keeps Linux from mounting an image file.
+ * If one of these four errors, or -EBUSY, leaves a change half done, the transaction has failed. The same happens if
+ * they come from a function that changes subvolumes or moves them, from btrkit_txn_flush(), or from a commit that
+ * btrkit_txn_set_may_commit() allowed. Such a transaction can only be aborted: every other call on it, commits
+ * included, returns the same error. btrkit_txn_failure() tells whether that is so.
+ *
+ * -EBUSY, which any function may return, means that another program has changed a superblock. Superblocks are compared
+ * each time before data or tree blocks are written, because nothing keeps Linux from mounting an image file.
  *
  * While simple quotas are on, changing files is not supported: -EOPNOTSUPP is returned by the change itself, by
  * btrkit_txn_flush() or by btrkit_txn_commit().

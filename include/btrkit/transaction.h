@@ -120,6 +120,14 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state,
  */
 void btrkit_txn_set_may_commit(struct btrkit_txn *txn, bool may);
 
+/**
+ * Tells whether a transaction has failed, so that it can only be aborted: see modify.h. Any thread may ask at any time.
+ *
+ * @return 0: it has not; otherwise the negative errno that every other function returns, described in @p err
+ * Since: 0.2
+ */
+int btrkit_txn_failure(struct btrkit_txn *txn, struct btrkit_error *err);
+
 /** Aborts a transaction: drops all its changes and frees it. NULL is allowed. @return NULL. Since: 0.1 */
 struct btrkit_txn *btrkit_txn_abort(struct btrkit_txn *txn);
 

@@ -46,6 +46,7 @@ int data_add_sums(struct op *op, uint64_t logical, const uint8_t *sums, size_t n
 	if (!n)
 		return 0;
 	sync_lock_space(&op->txn->sync);
+	op->changed = true;
 	ret = csums_add(op->txn, logical, sums, n * op->txn->fs->judge.csum->size, err);
 	sync_unlock_space(&op->txn->sync);
 	return ret;

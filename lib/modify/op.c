@@ -28,7 +28,10 @@ static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct 
 	return delayed_tree(op->d, root, &op->t, err);
 }
 
-/* Records a fatal error in the transaction: the thread that commits may be another one. */
+/*
+ * Records a fatal error of an exclusive operation in the transaction: the thread that commits may be another one. Such
+ * an operation changes trees themselves, so nobody knows whether it has changed anything.
+ */
 static int noticed(const struct op *op, int ret, const struct btrkit_error *err)
 {
 	return failure_note_fatal(op->txn->failure, ret, err);
@@ -45,10 +48,11 @@ int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct 
 {
 	int ret = open_op(op, txn, root, err);
 
+	/* What fails half way in there has noted that already. */
 	if (!ret)
 		ret = ticket_enter(txn, need, err);
 	if (ret)
-		return noticed(op, ret, err);
+		return ret;
 	ret = judge_tree(op, err);
 	if (ret)
 		sync_leave(&op->txn->sync);
@@ -60,7 +64,7 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 	int ret = open_op(op, txn, root, err);
 
 	if (ret)
-		return noticed(op, ret, err);
+		return ret;
 	sync_enter(&op->txn->sync);
 	/* If a commit failed in between, there are no trees any more. */
 	ret = failure_check(op->txn->failure, err);
@@ -94,7 +98,7 @@ int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const s
 {
 	const int ret = open_op(op, txn, root, err);
 
-	return ret ? noticed(op, ret, err) : begin_alone(op, need, alone, err);
+	return ret ? ret : begin_alone(op, need, alone, err);
 }
 
 int op_begin_nowhere(struct op *op, struct btrkit_txn *txn, const struct ticket_need *need,
@@ -137,7 +141,12 @@ void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes)
 
 int op_end(struct op *op, int ret, const struct btrkit_error *err)
 {
-	noticed(op, ret, err);
+	/*
+	 * What has changed nothing fails alone. It does not matter then why it failed, except that nobody may write
+	 * after another program has.
+	 */
+	if (op->changed || delayed_changed(&op->locks) || ret == -EBUSY)
+		failure_note_fatal(op->txn->failure, ret, err);
 	delayed_unlock(&op->locks);
 	sync_leave(&op->txn->sync);
 	delayed_reader_release(&op->reader);

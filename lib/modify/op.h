@@ -18,7 +18,8 @@ struct op {
 	struct delayed_reader reader;
 	struct delayed_locks locks;
 	struct disk_time now;
-	bool alone; /* exclusive: no locks are needed */
+	bool alone;   /* exclusive: no locks are needed */
+	bool changed; /* something besides delayed items */
 };
 
 /*

@@ -188,7 +188,7 @@ static int change(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 
 	ret = judge_setting(s, err);
 	if (ret)
-		return failure_note_fatal(txn->failure, ret, err);
+		return ret;
 	/* The attribute and the inode; attributes with the same hash may have to move with it. */
 	need = (struct ticket_need){ .items = 3,
 				     .bytes = s->remove ? 0 : xattr_bytes(strlen(s->name), s->size),

@@ -100,7 +100,8 @@ int overlay_bring_back(struct overlay *o, struct node *n, struct btrkit_error *e
 		}
 	}
 	pthread_mutex_unlock(&o->back);
-	return ret;
+	/* What earlier operations have changed is lost, and must not be committed. */
+	return ret == -ENOMEM ? ret : failure_note_any(o->failure, ret, err);
 }
 
 size_t overlay_in_memory(const struct overlay *o)

@@ -186,8 +186,14 @@ static int judge_size(const struct delayed_tree *t, uint32_t size, struct btrkit
 	return 0;
 }
 
-/* Pass on the result of a change. If it may be half done, the transaction has failed. */
-static int ended(struct delayed_tree *t, int ret, const struct btrkit_error *err)
+/* Notes that items of an inode are about to change. What fails before that has no consequences. */
+static void begin_change(struct delayed_tree *t, uint64_t inode)
+{
+	delayed_shard_of(t, inode)->changes++;
+}
+
+/* Passes on the result of a change that has begun. If it may be half done, the transaction has failed. */
+static int end_change(struct delayed_tree *t, int ret, const struct btrkit_error *err)
 {
 	return failure_note_fatal(t->delayed->txn->failure, ret, err);
 }
@@ -226,9 +232,11 @@ int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_erro
 	struct delayed_inode *in;
 	int ret = delayed_inode_get(&delayed_shard_of(t, inode)->now, inode, &in, err);
 
-	if (!ret)
-		in->fresh = true;
-	return ended(t, ret, err);
+	if (ret)
+		return ret;
+	begin_change(t, inode);
+	in->fresh = true;
+	return 0;
 }
 
 static int put(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size, bool insert,
@@ -236,7 +244,7 @@ static int put(struct delayed_tree *t, const struct btrkit_key *key, const void 
 {
 	struct delayed_table *table = &delayed_shard_of(t, key->objectid)->now;
 	struct delayed_inode *in;
-	struct delayed_item *it;
+	struct delayed_item *it, *added = NULL;
 	bool there;
 	int r;
 
@@ -249,15 +257,17 @@ static int put(struct delayed_tree *t, const struct btrkit_key *key, const void 
 		return edit_there_already(t->id, key, err);
 	if (!insert && it && !there)
 		return edit_no_such_item(t->id, key, err);
-	if (it) {
-		if (there)
-			r = change_ref(t, in, it, -1, err);
-		else
-			it->change = it->change == DELAYED_DELETED ? DELAYED_OVER : DELAYED_NEW;
+	if (!it)
+		r = delayed_item_add(table, in, key, size, &added, err);
+	if (r)
+		return r;
+	begin_change(t, key->objectid);
+	if (there) {
+		r = change_ref(t, in, it, -1, err);
+	} else if (it) {
+		it->change = it->change == DELAYED_DELETED ? DELAYED_OVER : DELAYED_NEW;
 	} else {
-		r = delayed_item_add(table, in, key, size, &it, err);
-		if (r)
-			return r;
+		it = added;
 		it->change = insert ? DELAYED_NEW : DELAYED_OVER;
 		count_item(t, in, it, size);
 	}
@@ -267,7 +277,7 @@ static int put(struct delayed_tree *t, const struct btrkit_key *key, const void 
 		r = change_ref(t, in, it, 1, err);
 	if (!r && ret)
 		*ret = it->data;
-	return r;
+	return end_change(t, r, err);
 }
 
 int delayed_insert(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
@@ -275,7 +285,7 @@ int delayed_insert(struct delayed_tree *t, const struct btrkit_key *key, const v
 {
 	int r = judge_size(t, size, err);
 
-	return ended(t, r ? r : put(t, key, data, size, true, ret, err), err);
+	return r ? r : put(t, key, data, size, true, ret, err);
 }
 
 int delayed_replace(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
@@ -283,7 +293,7 @@ int delayed_replace(struct delayed_tree *t, const struct btrkit_key *key, const 
 {
 	int r = judge_size(t, size, err);
 
-	return ended(t, r ? r : put(t, key, data, size, false, NULL, err), err);
+	return r ? r : put(t, key, data, size, false, NULL, err);
 }
 
 int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
@@ -295,18 +305,20 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
 
 	ret = delayed_inode_get(table, key->objectid, &in, err);
 	if (ret)
-		return ended(t, ret, err);
+		return ret;
 	it = delayed_inode_find(in, key);
 	if (!it) {
 		ret = delayed_item_add(table, in, key, 0, &it, err);
-		if (!ret) {
-			it->change = DELAYED_DELETED;
-			count_item(t, in, it, 0);
-		}
-		return ended(t, ret, err);
+		if (ret)
+			return ret;
+		begin_change(t, key->objectid);
+		it->change = DELAYED_DELETED;
+		count_item(t, in, it, 0);
+		return 0;
 	}
 	if (!delayed_is_there(it))
 		return edit_no_such_item(t->id, key, err);
+	begin_change(t, key->objectid);
 	it->change = it->change == DELAYED_NEW ? DELAYED_NONE : DELAYED_DELETED;
-	return ended(t, change_ref(t, in, it, -1, err), err);
+	return end_change(t, change_ref(t, in, it, -1, err), err);
 }

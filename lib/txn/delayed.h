@@ -60,6 +60,7 @@ struct delayed_shard {
 	pthread_mutex_t lock;
 	struct delayed_table now;     /* changed by operations */
 	struct delayed_table running; /* being inserted into the tree: changes no more */
+	uint64_t changes; /* of delayed items, since the transaction began */
 	size_t bytes; /* approximate memory used by delayed items */
 	size_t uncounted; /* part of that not included in struct delayed's waiting yet */
 	int64_t places; /* that items have been delayed for: one for a new inode, plus one for each of its entries */
@@ -125,6 +126,7 @@ struct delayed_locks {
 	struct delayed_shard *held[6];
 	unsigned n;
 	struct delayed_amount places; /* counters of the shards when the locks were taken */
+	uint64_t changes;
 };
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret);
 /* The same for two inodes that may be in different trees. */
@@ -137,6 +139,8 @@ void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tre
 void delayed_lock_orphans(struct delayed_tree *t, struct delayed_locks *l);
 /* Places and leaves for which items have been delayed since the locks were taken: see struct delayed_amount. */
 struct delayed_amount delayed_places(const struct delayed_locks *l);
+/* Whether an item has been changed since the locks were taken, be it half. */
+bool delayed_changed(const struct delayed_locks *l);
 void delayed_unlock(struct delayed_locks *l);
 
 /*
@@ -165,7 +169,10 @@ int delayed_seek(struct delayed_tree *t, struct delayed_reader *r, const struct 
 int delayed_seek_back(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* If the following functions fail half way (no memory, or an error of references), the transaction has failed. */
+/*
+ * If the following functions fail half way (no memory, or an error of references), the transaction has failed. If they
+ * fail before they have changed anything, it has not.
+ */
 
 /* Note that an inode is new: the tree is not searched for its items. @return 0; -ENOMEM */
 int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;

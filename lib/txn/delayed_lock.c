@@ -15,6 +15,20 @@ static struct delayed_amount count_places(const struct delayed_locks *l)
 	return sum;
 }
 
+static uint64_t count_changes(const struct delayed_locks *l)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < l->n; i++)
+		sum += l->held[i]->changes;
+	return sum;
+}
+
+bool delayed_changed(const struct delayed_locks *l)
+{
+	return l->n && count_changes(l) != l->changes;
+}
+
 struct delayed_amount delayed_places(const struct delayed_locks *l)
 {
 	const struct delayed_amount now = count_places(l);
@@ -40,6 +54,7 @@ void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, st
 	for (unsigned i = 0; i < ret->n; i++)
 		pthread_mutex_lock(&ret->held[i]->lock);
 	ret->places = count_places(ret);
+	ret->changes = count_changes(ret);
 }
 
 void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
@@ -58,6 +73,7 @@ void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tre
 	pthread_mutex_lock(&ret->held[0]->lock);
 	pthread_mutex_lock(&ret->held[1]->lock);
 	ret->places = count_places(ret);
+	ret->changes = count_changes(ret);
 }
 
 void delayed_lock_orphans(struct delayed_tree *t, struct delayed_locks *l)
@@ -70,6 +86,7 @@ void delayed_lock_orphans(struct delayed_tree *t, struct delayed_locks *l)
 	l->held[l->n++] = last;
 	l->places.items += last->places;
 	l->places.leaves += last->leaves;
+	l->changes += last->changes;
 }
 
 void delayed_unlock(struct delayed_locks *l)

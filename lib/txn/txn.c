@@ -286,6 +286,11 @@ struct btrkit_txn *btrkit_txn_abort(struct btrkit_txn *txn)
 	return NULL;
 }
 
+int btrkit_txn_failure(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	return failure_check(txn->failure, err);
+}
+
 int txn_tree(struct btrkit_txn *txn, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
 {
 	return overlay_tree(txn->overlay, id, ret, err);

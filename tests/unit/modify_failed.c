@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
+ * What fails before it has changed anything fails alone.
+ *
  * A transaction in which something failed that cannot be undone: every later operation fails with the same error and
  * the same location, which includes the state that a commit in between left. If a device has no space, that is reported
  * and not tried again.
  */
 #include "tests/unit/unit.h"
 
+#include "lib/format/items/dir.h"
 #include "lib/txn/txn.h"
 #include "tests/unit/commit_words.h"
 #include "tests/unit/written.h"
@@ -339,6 +342,83 @@ static void a_commit_in_between_fails(void **state)
 		assert_true(states[i]);
 }
 
+/* The device refuses data. The file has not been changed, so nothing else is lost. */
+static void an_operation_fails_alone(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	enum btrkit_commit_state reached;
+	struct btrkit_found found;
+	struct btrkit_fs *fs;
+	struct written w;
+	struct doing d;
+
+	(void)state;
+	fs = begin(&w, &d);
+	w.fail_at = w.calls;
+	w.failures = 1;
+	assert_int_equal(write_it(&d, &err), -EIO);
+	assert_true(err.places & BTRKIT_AT_DEVID && err.places & BTRKIT_AT_PHYSICAL);
+	written_check(btrkit_txn_failure(d.txn, &err), &err);
+	written_check(create(&d, &err), &err);
+	written_check(write_it(&d, &err), &err);
+	written_check(btrkit_txn_commit(d.txn, &reached, &err), &err);
+	assert_int_equal(reached, BTRKIT_COMMIT_NEW);
+	d.txn = written_start(fs);
+	written_check(btrkit_txn_lookup(d.txn, TOP_LEVEL, TOP, "other", 5, &found, &err), &err);
+	btrkit_txn_abort(d.txn);
+	btrkit_fs_close(fs);
+	assert_true(has_new(&w));
+	written_judge(&w);
+	written_destroy(&w);
+}
+
+/* Makes the entry of the file claim that it is a directory. */
+static void damage_entry(struct btrkit_txn *txn)
+{
+	const struct btrkit_key key = { TOP, KEY_DIR_ITEM, dir_name_hash((const uint8_t *)"file", 4) };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct edit_tree *tree;
+	uint32_t size;
+	uint8_t *data;
+
+	written_check(txn_tree(txn, TOP_LEVEL, &tree, &err), &err);
+	written_check(edit_bytes(tree, &key, &data, &size, &err), &err);
+	data[offsetof(struct disk_dir_item, type)] = 2;
+}
+
+/* Operations that need the damaged entry fail; all others go on, and can be committed. */
+static void damage_fails_what_needs_it(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_found found;
+	struct btrkit_fs *fs;
+	struct written w;
+	struct doing d;
+
+	(void)state;
+	fs = begin(&w, &d);
+	written_check(btrkit_txn_flush(d.txn, &err), &err);
+	damage_entry(d.txn);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(look_up(&d, &err), -EUCLEAN);
+		assert_int_equal(unlink_it(&d, &err), -EUCLEAN);
+		assert_int_equal(rename_it(&d, &err), -EUCLEAN);
+		written_check(btrkit_txn_failure(d.txn, &err), &err);
+		if (!i)
+			written_check(create(&d, &err), &err);
+		written_check(write_it(&d, &err), &err);
+		written_check(set_xattr(&d, &err), &err);
+		written_check(btrkit_txn_commit(d.txn, NULL, &err), &err);
+		d.txn = written_start(fs);
+	}
+	written_check(btrkit_txn_lookup(d.txn, TOP_LEVEL, TOP, "other", 5, &found, &err), &err);
+	btrkit_txn_abort(d.txn);
+	btrkit_fs_close(fs);
+	assert_true(has_new(&w));
+	written_destroy(&w);
+}
+
+/* Whether an exclusive operation has changed something is unknown, so all fails with it. */
 static void an_operation_fails(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT, last = BTRKIT_ERROR_INIT;
@@ -351,10 +431,11 @@ static void an_operation_fails(void **state)
 	(void)state;
 	fs = begin(&w, &d);
 	calls = w.calls;
-	w.fail_at = calls++;
-	w.failures = 1;
-	assert_int_equal(write_it(&d, &err), -EIO);
+	w.fail_read_at = w.reads;
+	assert_int_equal(create_subvolume(&d, &err), -EIO);
+	w.fail_read_at = UINT64_MAX;
 	assert_true(err.places & BTRKIT_AT_DEVID && err.places & BTRKIT_AT_PHYSICAL);
+	assert_int_equal(btrkit_txn_failure(d.txn, NULL), -EIO);
 	all_say(&d, &err);
 	assert_int_equal(btrkit_txn_commit(d.txn, &reached, &last), -EIO);
 	same_error(&last, &err);
@@ -433,6 +514,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_commit_in_between_fails),
+		cmocka_unit_test(an_operation_fails_alone),
+		cmocka_unit_test(damage_fails_what_needs_it),
 		cmocka_unit_test(an_operation_fails),
 		cmocka_unit_test(checksums_are_lost),
 		cmocka_unit_test(a_device_has_no_space),
