@@ -7,100 +7,30 @@
 #include <sys/random.h>
 
 #include "lib/base/each.h"
+#include "lib/check/codes.h"
+#include "lib/check/data/csums.h"
+#include "lib/check/data/data.h"
+#include "lib/check/files/leaves.h"
+#include "lib/check/findings.h"
+#include "lib/check/log/log.h"
+#include "lib/check/log/log_data.h"
+#include "lib/check/quota/qgroups.h"
+#include "lib/check/space/space.h"
 #include "lib/check/state.h"
+#include "lib/check/supers/supers.h"
+#include "lib/check/trees/balance.h"
+#include "lib/check/trees/extents.h"
+#include "lib/check/trees/refs.h"
+#include "lib/check/trees/replace.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/stripes.h"
+#include "lib/check/trees/subvolumes.h"
+#include "lib/check/trees/table.h"
+#include "lib/check/trees/walk.h"
+#include "lib/check/volume/volume.h"
 
 #define REPEATS_DEFAULT 32u
 #define REPEATS_MAX 65536u
-
-struct node check_node(const struct check *c, const uint8_t *block)
-{
-	struct node n = { .data = (uint8_t *)(uintptr_t)block };
-
-	node_describe(&n, c->items.nodesize);
-	return n;
-}
-
-const struct check_root *check_find_root(const struct check *c, uint64_t id)
-{
-	const struct check_root *roots = c->roots.at;
-	size_t low = CHECK_ROOTS_FIRST, high = c->roots.n;
-
-	/* Find the first one past it. */
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (roots[mid].root.id <= id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low > CHECK_ROOTS_FIRST && roots[low - 1].root.id == id)
-		return &roots[low - 1];
-	for (size_t i = 0; i < CHECK_ROOTS_FIRST && i < c->roots.n; i++)
-		if (roots[i].root.id == id)
-			return &roots[i];
-	return NULL;
-}
-
-const struct check_group *check_group_of(const struct check *c, uint64_t logical, size_t *hint)
-{
-	const struct check_group *groups = c->groups.at;
-	size_t low = 0, high = c->groups.n;
-
-	if (*hint < high && logical - groups[*hint].start < groups[*hint].length)
-		return &groups[*hint];
-	/* Find the first one that starts past the address. */
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (groups[mid].start <= logical)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low || logical - groups[low - 1].start >= groups[low - 1].length)
-		return NULL;
-	*hint = low - 1;
-	return &groups[low - 1];
-}
-
-/* The key differs in each run, so nobody can craft a filesystem whose contradictions cancel out. */
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15u;
-	h = (h ^ h >> 32) * 0xd6e8feb86659fd93u;
-	return h ^ h >> 29;
-}
-
-uint64_t check_hash(const struct check *c, unsigned kind, const uint64_t *numbers, size_t n, const void *bytes,
-		    size_t len)
-{
-	uint64_t h = mix(c->key, kind), word;
-	const uint8_t *at = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		h = mix(h, numbers[i]);
-	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
-		h = mix(h, word);
-	}
-	if (len) {
-		word = 0;
-		memcpy(&word, at, len);
-		h = mix(h, word + len);
-	}
-	return mix(h, c->key);
-}
-
-uint64_t check_ref_hash(const struct check *c, const struct extent_ref *ref, uint64_t bytenr)
-{
-	const bool shared = ref->type == KEY_SHARED_BLOCK_REF || ref->type == KEY_SHARED_DATA_REF;
-	const bool of_file = ref->type == KEY_EXTENT_DATA_REF;
-	const uint64_t numbers[] = { bytenr, shared ? ref->parent : ref->root, of_file ? ref->objectid : 0,
-				     of_file ? ref->offset : 0 };
-
-	return check_hash(c, ref->type, numbers, sizeof(numbers) / sizeof(numbers[0]), NULL, 0);
-}
 
 static int run(struct check *c)
 {

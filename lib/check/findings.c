@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/path.h"
 #include "lib/check/state.h"
 
 void *check_list_add(struct check *c, struct array *list, size_t size)

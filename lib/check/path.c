@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Determines the path of the file that a finding is about. */
+#include "lib/check/path.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/roots.h"
+#include "lib/format/items/inode.h"
 #include "lib/fs/path.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/check/state.h"
-#include "lib/format/items/inode.h"
 
 /* Reads the first name of an inode from its refs. */
 static bool first_name(struct cursor *cur, uint64_t inode, struct inode_ref *ret)

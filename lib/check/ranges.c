@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/check/ranges.h"
 
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+
 void check_ranges_add(struct check *c, struct array *list, uint64_t start, uint64_t end)
 {
 	struct range *last = list->n ? (struct range *)list->at + list->n - 1 : NULL, *to;

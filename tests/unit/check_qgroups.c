@@ -7,7 +7,9 @@
 
 #include "tests/unit/session.h"
 
+#include "lib/check/quota/qgroup_count.h"
 #include "lib/check/quota/qgroups.h"
+#include "lib/check/state.h"
 
 #define SUBVOLUMES 24u
 #define OWNERS_MAX (SUBVOLUMES + 2) /* including other trees */

@@ -7,7 +7,12 @@
 
 #include <sys/stat.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/files/file_refs.h"
 #include "lib/check/files/span.h"
+#include "lib/check/files/span_tree.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/read.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
 #include "lib/format/items/verity.h"

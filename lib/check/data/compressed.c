@@ -6,6 +6,10 @@
 #include <stdlib.h>
 
 #include "lib/base/codec.h"
+#include "lib/check/data/csums.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/table.h"
 #include "lib/fs/data.h"
 #include "lib/fs/extent_read.h"
 #include "lib/io/buffer.h"

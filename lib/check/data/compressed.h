@@ -5,6 +5,7 @@
 /* Verifies that compressed data can be decompressed. Unreadable data and bad checksums are reported elsewhere. */
 
 #include "lib/check/state.h"
+#include "lib/check/trees/table.h"
 
 /* Checks an inline extent. */
 void check_compressed_inline(struct check *c, const struct node *leaf, const struct item *item,

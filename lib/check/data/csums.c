@@ -2,7 +2,15 @@
 /* Determines which data has checksums. Invalid items are reported by leaf.c. */
 #include <inttypes.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/data/csums.h"
+#include "lib/check/findings.h"
+#include "lib/check/log/log_data.h"
 #include "lib/check/ranges.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/table.h"
 #include "lib/format/items/csum.h"
 
 struct loading {

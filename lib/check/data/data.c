@@ -6,6 +6,14 @@
 #include <string.h>
 
 #include "lib/base/each.h"
+#include "lib/check/data/data_parity.h"
+#include "lib/check/data/data_sectors.h"
+#include "lib/check/findings.h"
+#include "lib/check/log/log_data.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/volume/groups.h"
 #include "lib/format/feature.h"
 #include "lib/format/feature_bits.h"
 #include "lib/space/range.h"

@@ -23,13 +23,8 @@ struct data_piece {
 	const uint8_t *sums;
 	uint64_t tree; /* the tree with the checksums */
 };
-void data_judge_piece(struct data_check *d, const struct data_piece *p);
 
-/* data_bare.c: sorts c->bare by address and merges adjacent ranges. */
-void data_sort_bare(struct check *c);
-
-/* data_parity.c */
-uint64_t data_parity_bytes(const struct check *c);
-void data_judge_parity(struct data_check *d);
+/* Verifies every copy of the data against its checksums, and parity. */
+int check_data(struct check *c);
 
 #endif

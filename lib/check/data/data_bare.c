@@ -2,7 +2,10 @@
 /* Collects data without checksums in block groups with parity. Only the parity can show whether it is damaged. */
 #include <stdlib.h>
 
-#include "lib/check/data/data.h"
+#include "lib/check/data/data_bare.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/volume/groups.h"
 #include "lib/space/range.h"
 
 void check_bare_data(struct check *c, uint64_t start, uint64_t length)

@@ -9,7 +9,12 @@
 
 #include "lib/base/each.h"
 #include "lib/check/data/data.h"
+#include "lib/check/data/data_bare.h"
+#include "lib/check/data/data_parity.h"
+#include "lib/check/findings.h"
 #include "lib/check/ranges.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/table.h"
 #include "lib/io/buffer.h"
 #include "lib/volume/parity.h"
 #include "lib/volume/raid_map.h"

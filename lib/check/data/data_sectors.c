@@ -4,6 +4,12 @@
 #include <string.h>
 
 #include "lib/check/data/data.h"
+#include "lib/check/data/data_sectors.h"
+#include "lib/check/findings.h"
+#include "lib/check/log/log_data.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/read.h"
+#include "lib/check/trees/table.h"
 #include "lib/io/buffer.h"
 #include "lib/volume/volume.h"
 

@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/check/files/attributes.h"
 #include "lib/check/files/span.h"
+#include "lib/check/findings.h"
 #include "lib/format/acl.h"
 #include "lib/format/attribute.h"
 #include "lib/format/items/dir.h"

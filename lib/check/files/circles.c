@@ -8,7 +8,16 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "lib/check/files/circles.h"
 #include "lib/check/files/leaves.h"
+#include "lib/check/files/span.h"
+#include "lib/check/findings.h"
+#include "lib/check/hash.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/read.h"
+#include "lib/check/trees/table.h"
+#include "lib/check/trees/walk.h"
 #include "lib/io/buffer.h"
 
 #define MARKS_FIRST 1024u

@@ -2,6 +2,8 @@
 /* Checks the fields of a file extent, in a file tree or in a log tree. */
 #include <inttypes.h>
 
+#include "lib/check/files/extent_fields.h"
+#include "lib/check/findings.h"
 #include "lib/check/state.h"
 #include "lib/fs/extent_read.h"
 

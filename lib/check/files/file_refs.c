@@ -3,6 +3,11 @@
 #include <inttypes.h>
 
 #include "lib/check/data/compressed.h"
+#include "lib/check/files/file_refs.h"
+#include "lib/check/findings.h"
+#include "lib/check/hash.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/table.h"
 
 static void blame(struct check *c, const struct node *leaf, const struct item *item, const struct file_extent *fe,
 		  const struct check_extent *e)

@@ -2,7 +2,13 @@
 /* Checks inodes whose items are all known. */
 #include <sys/stat.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/files/inode.h"
 #include "lib/check/files/span.h"
+#include "lib/check/files/span_dir.h"
+#include "lib/check/findings.h"
+#include "lib/check/hash.h"
+#include "lib/check/state.h"
 #include "lib/format/feature_bits.h"
 
 void span_inode_item(struct span_reader *r, const struct item *item)

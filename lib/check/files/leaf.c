@@ -4,7 +4,17 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/files/extent_fields.h"
+#include "lib/check/files/file_refs.h"
+#include "lib/check/files/leaf.h"
 #include "lib/check/files/leaves.h"
+#include "lib/check/files/span.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/read.h"
+#include "lib/check/trees/table.h"
+#include "lib/check/trees/walk.h"
 #include "lib/io/buffer.h"
 
 /* Item types that belong into a particular tree. */

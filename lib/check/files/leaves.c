@@ -8,7 +8,17 @@
 #include <stdlib.h>
 
 #include "lib/base/each.h"
+#include "lib/check/files/circles.h"
+#include "lib/check/files/leaf.h"
 #include "lib/check/files/leaves.h"
+#include "lib/check/files/span.h"
+#include "lib/check/files/span_tree.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/read.h"
+#include "lib/check/trees/table.h"
+#include "lib/check/trees/walk.h"
 
 static void say(struct check *c, const struct check_block *b, const struct btrkit_key *key, uint64_t child,
 		const char *message)

@@ -4,7 +4,11 @@
 
 /* Shared by leaves.c, which works its way up from the leaves, and leaf.c, which reads them for it. */
 
+#include "lib/check/files/file_refs.h"
 #include "lib/check/files/span.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/read.h"
+#include "lib/check/trees/table.h"
 #include "lib/check/trees/walk.h"
 
 /* Summary of a block and everything below it. */
@@ -57,19 +61,7 @@ static inline bool leaves_are_files(const struct check_block *b)
 	return atomic_load(&b->state) & CHECK_FILES;
 }
 
-/* leaf.c: reads the first @n leaves of reader.wanted, which are in address order. */
-void leaves_read(struct reader *r, size_t n);
-/*
- * Takes an idle reader, or creates one, until leaves_put_reader(). There are never more than threads.
- * @return NULL: check_fail() was called
- */
-struct reader *leaves_take_reader(struct leaves *l);
-void leaves_put_reader(struct leaves *l, struct reader *r);
-void leaves_free_readers(struct leaves *l);
-/*
- * circles.c: reports cycles of directories in a tree whose sums of names cancel out. @top: the tree's root block;
- * @dirs: see struct span. Not thread-safe.
- */
-void check_circles(const struct leaves *l, const struct check_root *root, const struct check_block *top, uint64_t dirs);
+/* Reads every leaf, and checks what the leaves of a tree form together. */
+int check_leaves(struct check *c);
 
 #endif

@@ -7,6 +7,12 @@
 #include <stdlib.h>
 
 #include "lib/check/files/names.h"
+#include "lib/check/files/names_judge.h"
+#include "lib/check/files/span.h"
+#include "lib/check/files/span_dir.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
 #include "lib/format/items/dir.h"
 
 #define BUCKETS (1u << 14)

@@ -5,6 +5,7 @@
 /* Facts about names that contradict each other in one tree. */
 
 #include "lib/check/files/span.h"
+#include "lib/check/state.h"
 
 /* The kind of item that has a name. */
 enum fact_kind {
@@ -43,7 +44,7 @@ struct names {
 	uint64_t told;
 };
 
-/* names_judge.c: compares the facts with each other. */
-void names_judge(struct names *n);
+/* Examines a tree whose sums of names do not cancel out. */
+void span_names(struct check *c, const struct check_root *root, const struct span *all);
 
 #endif

@@ -6,7 +6,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/files/inode.h"
 #include "lib/check/files/names.h"
+#include "lib/check/files/names_judge.h"
+#include "lib/check/files/span.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
 
 /* Limits the quadratic cost of comparing many equal entries and names. */
 #define GROUP_MAX 64

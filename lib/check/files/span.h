@@ -9,6 +9,8 @@
  * of them use its span.
  */
 
+#include "lib/check/codes.h"
+#include "lib/check/files/file_refs.h"
 #include "lib/check/state.h"
 #include "lib/format/items/dir.h"
 #include "lib/format/items/inode.h"
@@ -78,12 +80,6 @@ void span_leaf(struct check *c, const struct node *leaf, bool full_backref, stru
 void span_join(struct check *c, uint64_t tree, struct span *left, const struct span *right);
 /* Makes a span of unknown contents. */
 void span_lost(struct span *ret);
-/*
- * Checks the first and the last inode and the names of a whole tree. Not for trees that are partly dropped. Not
- * thread-safe; called for the trees in order.
- * @return whether nothing is lost or in doubt, and the sums of names cancel out
- */
-bool span_tree(struct check *c, const struct check_root *root, const struct span *all);
 
 /* --- Used only by the files that build spans. --- */
 
@@ -100,36 +96,6 @@ struct span_reader {
 /* span.c: reports a wrong item of the leaf. The message is @words followed by @number. */
 void span_say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
 	      const char *words, uint64_t number);
-/* span_dir.c: directory entries, names of an inode, extended attributes. The items have been validated. */
-void span_entries(struct span_reader *r, const struct item *item);
-void span_refs(struct span_reader *r, const struct item *item);
-void span_xattrs(struct span_reader *r, const struct item *item);
-/* attributes.c: checks the value of an extended attribute. */
-void span_attribute(struct span_reader *r, const struct item *item, const struct dir_entry *e);
-/* span_file.c: a file extent. */
-void span_extent(struct span_reader *r, const struct item *item);
-/* Appends the extents of a later part of the inode. */
-void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uint64_t begin, uint64_t end,
-		      uint64_t gap);
-/* inode.c: checks the fields of an INODE_ITEM that can be checked on their own. */
-void span_inode_item(struct span_reader *r, const struct item *item);
-/* Checks an inode that is completely known, and adds its names to the sums of the span. */
-void span_judge(struct check *c, uint64_t tree, struct span *span, const struct span_inode *inode);
-/*
- * Withdraws the finding about an inode's link count: @lacking names of it are missing, as reported, and the count is
- * right. With @entries, a directory lacks entries, and @lacking is the length of their names in both of its indexes.
- */
-void span_names_known(struct check *c, uint64_t tree, uint64_t inode, bool entries, uint64_t lacking);
-/* names.c: examines a tree whose sums of names do not cancel out. */
-void span_names(struct check *c, const struct check_root *root, const struct span *all);
-
-/* Hash of a name in a directory, the same wherever the name is found. */
-uint64_t span_hash_name(const struct check *c, uint64_t dir, const void *name, size_t len);
-/* Hash of a directory entry with that name that points to @location. */
-uint64_t span_hash_entry(const struct check *c, uint64_t name, const struct btrkit_key *location, uint8_t type);
-/* Hash of that name as a name of inode @child, to be multiplied by span_hash_type() of its file type. */
-uint64_t span_hash_child(const struct check *c, uint64_t name, uint64_t index, uint64_t child);
-uint64_t span_hash_type(const struct check *c, uint8_t type);
 
 #define DIR_INDEX_FIRST 2 /* 0 and 1 stand for "." and ".." */
 /* readdir() continues at a signed position past the last index: from this index on, Linux would never see the end. */

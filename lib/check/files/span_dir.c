@@ -4,7 +4,11 @@
 #include <sys/stat.h>
 
 #include "lib/base/crc32c.h"
+#include "lib/check/files/attributes.h"
 #include "lib/check/files/span.h"
+#include "lib/check/files/span_dir.h"
+#include "lib/check/hash.h"
+#include "lib/check/state.h"
 
 uint64_t span_hash_name(const struct check *c, uint64_t dir, const void *name, size_t len)
 {

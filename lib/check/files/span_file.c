@@ -3,7 +3,16 @@
 #include <inttypes.h>
 
 #include "lib/check/data/compressed.h"
+#include "lib/check/data/csums.h"
+#include "lib/check/data/data_bare.h"
+#include "lib/check/files/extent_fields.h"
+#include "lib/check/files/file_refs.h"
 #include "lib/check/files/span.h"
+#include "lib/check/files/span_file.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/stripes.h"
+#include "lib/check/trees/table.h"
 
 void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uint64_t begin, uint64_t end, uint64_t gap)
 {

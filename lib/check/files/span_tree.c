@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Checks file trees as a whole. */
+#include "lib/check/files/inode.h"
+#include "lib/check/files/names.h"
 #include "lib/check/files/span.h"
+#include "lib/check/files/span_tree.h"
+#include "lib/check/findings.h"
+#include "lib/check/hash.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
 
 /* Reads an INODE_ITEM. @return 0; 1: there is none; <0 */
 static int read_inode(struct check *c, struct cursor *cur, uint64_t objectid, struct inode_item *ret)

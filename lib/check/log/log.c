@@ -7,6 +7,15 @@
 
 #include <stdlib.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/log/log_data.h"
+#include "lib/check/log/log_files.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/read.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/table.h"
+#include "lib/check/volume/groups.h"
 #include "lib/io/buffer.h"
 
 void log_say(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
@@ -225,12 +234,12 @@ static void read_logs(struct log *l)
 		.item = item,
 		.invalid = invalid,
 		.disorder = disorder,
-		.inode = log_inode,
-		.name = log_inode_ref,
-		.entry = log_entry,
-		.range = log_range,
-		.extent = log_extent,
-		.csums = log_csums,
+		.inode = log_files_inode,
+		.name = log_files_ref,
+		.entry = log_files_entry,
+		.range = log_files_range,
+		.extent = log_data_extent,
+		.csums = log_data_csums,
 		.ctx = l,
 	};
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -10,6 +10,8 @@
  */
 
 #include "lib/base/hash.h"
+#include "lib/check/codes.h"
+#include "lib/check/files/file_refs.h"
 #include "lib/check/state.h"
 #include "lib/space/range.h"
 #include "lib/sweep/log.h"
@@ -76,25 +78,7 @@ void log_say(struct log *l, enum check_code code, uint64_t logical, const struct
 /* Whether the extent tree has an extent in the range. */
 bool log_is_used(struct log *l, uint64_t start, uint64_t length);
 
-/* log_files.c: called at the start and end of a log, and for each invalid item. */
-void log_files_begin(struct log *l, uint64_t subvolume);
-void log_files_doubt(struct log *l, const struct item *item);
-void log_files_end(struct log *l);
-/* Checks what all items have in common. @return whether it is one that its own event should see */
-bool log_files_item(struct log *l, const struct node *leaf, const struct item *item);
-/* Events of lib/sweep/log.h; @ctx is the struct log. */
-int log_inode(void *ctx, const struct sweep_log_item *at, const struct inode_item *inode, struct btrkit_error *err);
-int log_inode_ref(void *ctx, const struct sweep_log_item *at, const struct inode_ref *ref, struct btrkit_error *err);
-int log_entry(void *ctx, const struct sweep_log_item *at, unsigned number, const struct dir_entry *e,
-	      struct btrkit_error *err);
-int log_range(void *ctx, const struct sweep_log_item *at, uint64_t first, uint64_t last, struct btrkit_error *err);
-
-/* log_data.c: events, and called at the end of a tree. */
-int log_extent(void *ctx, const struct sweep_log_item *at, const struct file_extent *fe, struct btrkit_error *err);
-int log_csums(void *ctx, const struct sweep_log_item *at, uint64_t start, uint64_t length, const uint8_t *csums,
-	      struct btrkit_error *err);
-void log_data_end(struct log *l);
-/* Called at the end of all log trees: merges their data. */
-void log_data_join(struct log *l);
+/* Checks the log trees; fills in log_data and log_sums. */
+int check_logs(struct check *c);
 
 #endif

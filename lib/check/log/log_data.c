@@ -5,8 +5,15 @@
 #include <string.h>
 
 #include "lib/check/data/compressed.h"
+#include "lib/check/data/csums.h"
+#include "lib/check/files/extent_fields.h"
+#include "lib/check/findings.h"
 #include "lib/check/log/log.h"
+#include "lib/check/log/log_data.h"
 #include "lib/check/ranges.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/table.h"
+#include "lib/check/volume/groups.h"
 #include "lib/format/items/csum.h"
 #include "lib/format/items/inode.h"
 
@@ -102,7 +109,7 @@ static void check_overlap(struct log *l, const struct node *leaf, const struct i
 		l->inode.end = begin + length;
 }
 
-int log_extent(void *ctx, const struct sweep_log_item *at, const struct file_extent *fe, struct btrkit_error *err)
+int log_data_extent(void *ctx, const struct sweep_log_item *at, const struct file_extent *fe, struct btrkit_error *err)
 {
 	struct log *l = ctx;
 
@@ -153,7 +160,7 @@ static bool keep_bytes(struct log *l, struct check_log_sum *s, const uint8_t *by
 	return true;
 }
 
-int log_csums(void *ctx, const struct sweep_log_item *at, uint64_t start, uint64_t length, const uint8_t *csums,
+int log_data_csums(void *ctx, const struct sweep_log_item *at, uint64_t start, uint64_t length, const uint8_t *csums,
 	      struct btrkit_error *err)
 {
 	struct log *l = ctx;

@@ -4,8 +4,16 @@
 #include <sys/stat.h>
 
 #include "lib/base/crc32c.h"
-#include "lib/check/log/log.h"
+#include "lib/check/codes.h"
+#include "lib/check/files/leaf.h"
 #include "lib/check/files/span.h"
+#include "lib/check/findings.h"
+#include "lib/check/log/log.h"
+#include "lib/check/log/log_data.h"
+#include "lib/check/log/log_files.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
 #include "lib/format/items/dir.h"
 
 #define MODE_NONE 0u		/* the inode does not exist */
@@ -39,7 +47,7 @@ static void say(struct log *l, enum check_code code, const struct node *leaf, co
 	log_say(l, code, leaf->bytenr, &item->key, field, message);
 }
 
-int log_inode(void *ctx, const struct sweep_log_item *at, const struct inode_item *i, struct btrkit_error *err)
+int log_files_inode(void *ctx, const struct sweep_log_item *at, const struct inode_item *i, struct btrkit_error *err)
 {
 	struct log *l = ctx;
 	const uint64_t objectid = at->item->key.objectid;
@@ -133,7 +141,7 @@ static void check_parent(struct log *l, const struct node *leaf, const struct it
 	}
 }
 
-int log_inode_ref(void *ctx, const struct sweep_log_item *at, const struct inode_ref *ref, struct btrkit_error *err)
+int log_files_ref(void *ctx, const struct sweep_log_item *at, const struct inode_ref *ref, struct btrkit_error *err)
 {
 	struct log *l = ctx;
 	const struct node *leaf = at->leaf;
@@ -159,8 +167,8 @@ int log_inode_ref(void *ctx, const struct sweep_log_item *at, const struct inode
 }
 
 /* The target of a directory entry need not exist: Linux skips such entries. */
-int log_entry(void *ctx, const struct sweep_log_item *at, unsigned number, const struct dir_entry *e,
-	      struct btrkit_error *err)
+int log_files_entry(void *ctx, const struct sweep_log_item *at, unsigned number, const struct dir_entry *e,
+		    struct btrkit_error *err)
 {
 	struct log *l = ctx;
 	const struct node *leaf = at->leaf;
@@ -183,7 +191,7 @@ int log_entry(void *ctx, const struct sweep_log_item *at, unsigned number, const
 	return 0;
 }
 
-int log_range(void *ctx, const struct sweep_log_item *at, uint64_t first, uint64_t last, struct btrkit_error *err)
+int log_files_range(void *ctx, const struct sweep_log_item *at, uint64_t first, uint64_t last, struct btrkit_error *err)
 {
 	(void)err;
 	if (last < first)

@@ -6,7 +6,10 @@
 
 #include <btrkit/usage.h>
 
+#include "lib/check/findings.h"
+#include "lib/check/quota/qgroup_count.h"
 #include "lib/check/quota/qgroups.h"
+#include "lib/check/state.h"
 
 #define NONE UINT32_MAX
 #define SET_MEMORY (128ull << 20) /* initial limit for sets of owners, in bytes */

@@ -5,6 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/quota/qgroup_count.h"
+#include "lib/check/quota/squota.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/table.h"
 #include "lib/format/feature_bits.h"
 
 static void say(struct check_quota *q, enum check_code code, const struct btrkit_key *key, const char *field,

@@ -38,9 +38,7 @@ static inline uint64_t qgroup_level(uint64_t id)
 /* Finds a qgroup by id, or returns NULL. */
 struct check_qgroup *check_qgroup_find(const struct check_quota *q, uint64_t id);
 
-/* qgroup_count.c: counts for full quotas, by what each subvolume reaches. @return 0; 1: cannot be determined; <0 */
-int check_qgroup_count(struct check_quota *q);
-/* squota.c: counts for simple quotas, by the owner of each extent. @return as above */
-int check_squota_count(struct check_quota *q);
+/* Checks the counters of full and simple quotas. */
+int check_qgroups(struct check *c);
 
 #endif

@@ -2,7 +2,12 @@
 /* Simple quotas: an extent that was created after quotas were enabled counts for its creator until it is freed. */
 #include <stdlib.h>
 
+#include "lib/check/findings.h"
 #include "lib/check/quota/qgroups.h"
+#include "lib/check/quota/squota.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
 #include "lib/io/buffer.h"
 
 struct squota {

@@ -4,6 +4,13 @@
 
 #include <inttypes.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/space/space_cache_v1.h"
+#include "lib/check/space/space_tree.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/table.h"
 #include "lib/format/feature_bits.h"
 
 struct block_group space_group(const struct check_group *g)

@@ -4,6 +4,7 @@
 
 /* Compares the gaps between extents and tree blocks of a block group with a free space cache. */
 
+#include "lib/check/codes.h"
 #include "lib/check/state.h"
 #include "lib/space/block_group.h"
 
@@ -26,9 +27,7 @@ int space_compare(struct gaps *g, int (*next)(void *cache, struct range *ret, st
 /* Converts a group to the form that lib/space uses. */
 struct block_group space_group(const struct check_group *g);
 
-/* space_tree.c */
-void space_judge_tree(struct check *c, const struct tree_root *root);
-/* space_cache_v1.c */
-void space_judge_caches(struct check *c);
+/* Checks the counters of the groups, the free space tree and the v1 cache. */
+int check_space(struct check *c);
 
 #endif

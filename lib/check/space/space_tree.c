@@ -2,7 +2,12 @@
 /* Compares the free space tree with the gaps between extents. */
 #include <inttypes.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
 #include "lib/check/space/space.h"
+#include "lib/check/space/space_tree.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
 #include "lib/space/free_space_tree.h"
 
 /*

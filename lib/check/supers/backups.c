@@ -5,7 +5,9 @@
  * older can be known to be wrong. The slot of this commit may thus begin with the root tree of the next commit, and the
  * slot of the previous commit with the root tree of this one.
  */
-#include "lib/check/supers/supers.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/supers/backups.h"
 
 /* What a slot says about one tree. */
 struct backup {

@@ -5,7 +5,10 @@
 
 #include <btrkit/feature.h>
 
-#include "lib/check/supers/supers.h"
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/supers/super_fields.h"
 #include "lib/format/feature.h"
 #include "lib/format/feature_bits.h"
 

@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "lib/base/uuid.h"
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/supers/backups.h"
+#include "lib/check/supers/super_fields.h"
 #include "lib/volume/super_place.h"
 #include "lib/volume/volume.h"
 

@@ -4,9 +4,7 @@
 
 #include "lib/check/state.h"
 
-/* super_fields.c: checks the fields of the superblock in use. */
-void supers_judge_fields(struct check *c);
-/* backups.c: checks its backup roots. */
-void supers_judge_backups(struct check *c);
+/* Checks the copies of the superblock on every device. */
+int check_supers(struct check *c);
 
 #endif

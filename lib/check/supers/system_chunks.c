@@ -2,6 +2,8 @@
 /* Compares the system chunks in the superblock, which are needed to read the chunk tree, with the chunk tree. */
 #include <string.h>
 
+#include "lib/check/findings.h"
+#include "lib/check/supers/system_chunks.h"
 #include "lib/check/volume/volume.h"
 
 static void blame(const struct volume_check *v, const struct btrkit_key *key, const char *message)

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Checks the item of an interrupted balance, which Linux resumes or drops at mount. */
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/balance.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/balance.h"
+#include "lib/format/raid.h"
+#include "lib/volume/volume.h"
 
 #include <string.h>
 
-#include "lib/check/state.h"
-#include "lib/format/feature_bits.h"
-#include "lib/format/raid.h"
-#include "lib/volume/volume.h"
 
 #define BALANCE_DATA (1ull << 0)
 #define BALANCE_METADATA (1ull << 2)

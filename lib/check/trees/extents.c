@@ -7,7 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/hash.h"
 #include "lib/check/state.h"
+#include "lib/check/trees/extents.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/table.h"
+#include "lib/check/volume/groups.h"
 #include "lib/format/feature_bits.h"
 #include "lib/space/block_group.h"
 

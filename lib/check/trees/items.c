@@ -3,7 +3,9 @@
  * Lookups of items and blocks for all passes. What cannot be read is reported by the passes that read all blocks; only
  * running out of memory ends the check.
  */
+#include "lib/check/findings.h"
 #include "lib/check/state.h"
+#include "lib/check/trees/items.h"
 
 static int ended_by_memory(struct check *c, int ret, const struct btrkit_error *err)
 {

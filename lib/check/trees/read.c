@@ -3,9 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/check/findings.h"
 #include "lib/check/state.h"
+#include "lib/check/trees/read.h"
 #include "lib/io/buffer.h"
 #include "lib/volume/volume.h"
+
+struct node check_node(const struct check *c, const uint8_t *block)
+{
+	struct node n = { .data = (uint8_t *)(uintptr_t)block };
+
+	node_describe(&n, c->items.nodesize);
+	return n;
+}
 
 /* Reports a bad copy of a block that has a good one. */
 static void tell_copy(struct check *c, const struct node_ref *ref, const struct copy *copy,

@@ -7,6 +7,14 @@
 #include <stdlib.h>
 
 #include "lib/base/each.h"
+#include "lib/check/files/file_refs.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/read.h"
+#include "lib/check/trees/refs.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/table.h"
 #include "lib/check/trees/walk.h"
 #include "lib/io/buffer.h"
 

@@ -2,7 +2,11 @@
 /* Checks the item of a device replacement, which Linux resumes at mount and which needs its devices. */
 #include <inttypes.h>
 
+#include "lib/check/findings.h"
 #include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/replace.h"
+#include "lib/check/trees/roots.h"
 #include "lib/format/items/dev_replace.h"
 #include "lib/volume/volume.h"
 

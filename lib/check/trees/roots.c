@@ -1,7 +1,33 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Collects the trees from their root items, and checks the root items. */
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
 #include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
 #include "lib/format/feature_bits.h"
+
+const struct check_root *check_find_root(const struct check *c, uint64_t id)
+{
+	const struct check_root *roots = c->roots.at;
+	size_t low = CHECK_ROOTS_FIRST, high = c->roots.n;
+
+	/* Find the first one past it. */
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (roots[mid].root.id <= id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low > CHECK_ROOTS_FIRST && roots[low - 1].root.id == id)
+		return &roots[low - 1];
+	for (size_t i = 0; i < CHECK_ROOTS_FIRST && i < c->roots.n; i++)
+		if (roots[i].root.id == id)
+			return &roots[i];
+	return NULL;
+}
 
 static void say(struct check *c, enum check_code code, const struct btrkit_key *key, const char *field,
 		const char *message)

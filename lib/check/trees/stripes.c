@@ -3,7 +3,15 @@
  * Checks the stripe tree, which maps data of most profiles. Linux looks up a copy by its device, which must be one of
  * the chunk. The copy may be anywhere within the chunk's stripe on that device.
  */
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
 #include "lib/check/ranges.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/stripes.h"
+#include "lib/check/trees/table.h"
+#include "lib/check/volume/groups.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/raid_stripe.h"
 #include "lib/format/raid.h"

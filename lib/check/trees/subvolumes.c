@@ -3,7 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
 #include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/subvolumes.h"
+#include "lib/check/trees/uuids.h"
 #include "lib/format/items/dir.h"
 
 /* State while reading the root tree. */

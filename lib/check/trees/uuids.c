@@ -3,7 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/check/findings.h"
 #include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/roots.h"
+#include "lib/check/trees/uuids.h"
 
 static struct btrkit_key key_of(const uint8_t uuid[UUID_SIZE], uint8_t type)
 {

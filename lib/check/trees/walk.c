@@ -4,7 +4,15 @@
  * that may point to it. Pointers are compared with the extent tree, and their references are subtracted from the sums
  * of their targets. Blocks that the extent tree lacks are added to the table, so that they are read as well.
  */
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/hash.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/trees/read.h"
+#include "lib/check/trees/table.h"
 #include "lib/check/trees/walk.h"
+#include "lib/check/volume/groups.h"
 #include "lib/io/buffer.h"
 
 #include <inttypes.h>

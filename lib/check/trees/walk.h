@@ -5,6 +5,7 @@
 /* The structure of the trees, as found by walk.c and used by later passes. */
 
 #include "lib/check/state.h"
+#include "lib/check/trees/table.h"
 
 /* Whether it is a tree with files, whose blocks may be shared. */
 static inline bool check_is_files(uint64_t tree)
@@ -41,5 +42,8 @@ void check_relocated(struct check *c, const struct check_block *b, const struct 
 
 /* What is needed to read and verify a block that was reached. */
 struct node_ref check_block_ref(const struct check *c, const struct check_block *b);
+
+/* Walks every tree from the root to the level above the leaves, and subtracts the references it meets. */
+int check_walk(struct check *c);
 
 #endif

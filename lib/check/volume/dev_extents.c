@@ -2,6 +2,11 @@
 /* Compares device extents with the stripes of chunks: each stripe must have one device extent. */
 #include <stdlib.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/volume/dev_extents.h"
+#include "lib/check/volume/devices.h"
 #include "lib/check/volume/volume.h"
 
 static void take_item(void *ctx, const struct item *item)

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "lib/base/uuid.h"
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/volume/devices.h"
 #include "lib/check/volume/volume.h"
 #include "lib/volume/super_place.h"
 

@@ -3,8 +3,35 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/volume/groups.h"
 #include "lib/check/volume/volume.h"
 #include "lib/format/feature_bits.h"
+
+const struct check_group *check_group_of(const struct check *c, uint64_t logical, size_t *hint)
+{
+	const struct check_group *groups = c->groups.at;
+	size_t low = 0, high = c->groups.n;
+
+	if (*hint < high && logical - groups[*hint].start < groups[*hint].length)
+		return &groups[*hint];
+	/* Find the first one that starts past the address. */
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (groups[mid].start <= logical)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || logical - groups[low - 1].start >= groups[low - 1].length)
+		return NULL;
+	*hint = low - 1;
+	return &groups[low - 1];
+}
 
 struct loading {
 	struct volume_check *v;

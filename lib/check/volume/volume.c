@@ -5,6 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/check/codes.h"
+#include "lib/check/findings.h"
+#include "lib/check/state.h"
+#include "lib/check/supers/system_chunks.h"
+#include "lib/check/trees/items.h"
+#include "lib/check/volume/dev_extents.h"
+#include "lib/check/volume/devices.h"
+#include "lib/check/volume/groups.h"
 #include "lib/format/feature_bits.h"
 #include "lib/volume/raid_map.h"
 

@@ -30,15 +30,7 @@ struct volume_check {
 	bool extents_lost;    /* some of the device tree could not be read */
 };
 
-/* groups.c: reads the block group items; fills in groups. */
-int volume_groups(struct volume_check *v);
-/* dev_extents.c: checks the device tree. */
-int volume_dev_extents(struct volume_check *v);
-/* devices.c */
-const struct dev_item *volume_find_device(const struct volume_check *v, uint64_t devid);
-void volume_devices(const struct volume_check *v);
-/* system_chunks.c: checks a system chunk of the chunk tree, and those in the superblock. */
-void volume_system_chunk(struct volume_check *v, const struct item *item);
-void volume_system_chunks(const struct volume_check *v);
+/* Checks chunks, device extents, devices and block group items; fills in groups. */
+int check_volume(struct check *c);
 
 #endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_CHECK_DATA_BARE_H
+#define BTRKIT_CHECK_DATA_BARE_H
+
+#include "lib/check/state.h"
+
+/* Sorts c->bare by address and merges adjacent ranges. */
+void data_sort_bare(struct check *c);
+/* Records written data that lacks some or all checksums. May be called by any thread. */
+void check_bare_data(struct check *c, uint64_t start, uint64_t length);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_CHECK_DATA_PARITY_H
+#define BTRKIT_CHECK_DATA_PARITY_H
+
+#include "lib/check/data/data.h"
+#include "lib/check/state.h"
+
+uint64_t data_parity_bytes(const struct check *c);
+void data_judge_parity(struct data_check *d);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_CHECK_DATA_SECTORS_H
+#define BTRKIT_CHECK_DATA_SECTORS_H
+
+#include "lib/check/data/data.h"
+
+void data_judge_piece(struct data_check *d, const struct data_piece *p);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_CHECK_FINDINGS_H
+#define BTRKIT_CHECK_FINDINGS_H
+
+/* How all parts of a check report what they find, and how the check ends early. */
+
+#include "lib/check/codes.h"
+#include "lib/check/state.h"
+
+/* Appends an element of @size bytes. @return it; NULL: out of memory, and check_fail() was called */
+void *check_list_add(struct check *c, struct array *list, size_t size);
+
+/*
+ * Reports a finding. @what: message, field and location, as filled in by err_corrupt() and err_at_*(). May be called
+ * by any thread. If the finding cannot be stored, the check ends; the caller need not handle that.
+ */
+void check_tell(struct check *c, enum check_code code, const struct btrkit_error *what);
+/* Same, with the value found and the value expected. */
+void check_tell_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
+		       uint64_t expected);
+/* Withdraws a finding with the same message and location whose two values differ by @apart. */
+void check_withdraw(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t apart);
+/* Reports a finding with a new message and the location in @at, whose unused fields are 0 or NULL. */
+struct check_place {
+	uint64_t tree, logical;
+	const struct btrkit_key *key;
+	const char *field;
+	uint64_t devid, physical; /* devid 0: no device; physical 0: no address on it */
+	const uint64_t *values;	  /* found and expected, or NULL */
+};
+void check_say(struct check *c, enum check_code code, const struct check_place *at, const char *fmt, ...)
+	BTRKIT_PRINTF(4, 5);
+
+/* Passes all findings to the caller's callback. @return 0, or what the callback returned */
+int check_hand_out(struct check *c);
+/*
+ * Ends the check: out of memory, an I/O error on the spill file, or a callback that asked to stop.
+ * @return @ret, or the error that ended the check earlier
+ */
+int check_fail(struct check *c, int ret, const struct btrkit_error *err);
+/* Whether check_fail() was called. Long loops poll this. */
+bool check_failed(struct check *c);
+/* Adds @n tree blocks to the progress. */
+void check_progress(struct check *c, uint64_t n);
+/* Reports a cursor error as a finding at the block or item that caused it. */
+void check_tell_failure(struct check *c, uint64_t tree, int ret, const struct btrkit_error *what);
+
+#endif

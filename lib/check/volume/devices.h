@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_CHECK_DEVICES_H
+#define BTRKIT_CHECK_DEVICES_H
+
+#include "lib/check/volume/volume.h"
+
+const struct dev_item *volume_find_device(const struct volume_check *v, uint64_t devid);
+void volume_devices(const struct volume_check *v);
+
+#endif
