@@ -116,6 +116,7 @@
 #include <btrkit/listing.h>
 #include <btrkit/mkfs.h>
 #include <btrkit/modify.h>
+#include <btrkit/modify_read.h>
 #include <btrkit/reference.h>
 #include <btrkit/space.h>
 #include <btrkit/subvolume.h>

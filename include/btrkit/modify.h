@@ -9,7 +9,7 @@
  * Changes become durable when the transaction is committed. Any number of threads may use one transaction at once;
  * btrkit_txn_commit() and btrkit_txn_abort() need exclusive use of it. Changes are kept in memory first. Functions that
  * read the filesystem see them only after btrkit_txn_flush(), and must not run while other threads change something.
- * btrkit_txn_lookup() and btrkit_txn_xattr_get() see all changes at any time.
+ * btrkit_txn_lookup(), btrkit_txn_xattr_get() and the functions of modify_read.h see all changes at any time.
  *
  * Semantics and errors are those of Linux. A function that fails has changed nothing, except for what its comment says
  * about -ENOSPC, which then applies to -ENOMEM, -EUCLEAN, -EIO and -ENXIO, too: a damaged item, or a sector that cannot

@@ -35,7 +35,7 @@ static uint64_t device_of(uint64_t rdev)
 	return makedev((unsigned)(rdev >> 20), (unsigned)(rdev & 0xfffff));
 }
 
-static void describe(uint64_t root, uint64_t number, const struct inode_item *i, struct btrkit_inode *ret)
+void inode_describe(uint64_t root, uint64_t number, const struct inode_item *i, struct btrkit_inode *ret)
 {
 	*ret = (struct btrkit_inode){
 		.root = root,
@@ -79,7 +79,7 @@ int btrkit_inode_get(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct
 	r = inode_open(fs, root, inode, &c, &item, err);
 	cursor_release(&c);
 	if (!r)
-		describe(root, inode, &item, ret);
+		inode_describe(root, inode, &item, ret);
 	return r;
 }
 

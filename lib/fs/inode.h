@@ -2,6 +2,8 @@
 #ifndef BTRKIT_FS_INODE_H
 #define BTRKIT_FS_INODE_H
 
+#include <btrkit/inode.h>
+
 #include "lib/format/items/inode.h"
 #include "lib/tree/cursor.h"
 
@@ -14,5 +16,8 @@ int inode_open(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct curso
 
 /* Reads the inode item of @inode in the tree of @c, and leaves the cursor there. @return 0; -ENOENT; <0 */
 int inode_read(struct cursor *c, uint64_t inode, struct inode_item *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Converts an inode item for the caller. */
+void inode_describe(uint64_t root, uint64_t number, const struct inode_item *i, struct btrkit_inode *ret);
 
 #endif
