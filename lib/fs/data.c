@@ -8,7 +8,6 @@
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
 #include "lib/format/feature_bits.h"
-#include "lib/txn/txn.h"
 #include "lib/volume/volume.h"
 
 int data_reader_init(struct data_reader *r, struct btrkit_fs *fs, struct btrkit_error *err)
@@ -130,15 +129,10 @@ static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, siz
 	return ret;
 }
 
-/*
- * Returns whether a transaction still has the data in memory, which is written with the commit only. @len: see
- * txn_read_kept()
- */
-static bool is_kept(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t *len)
+/* Returns whether a transaction still has the data in memory, and copies it. @len: see filesystem.h */
+static bool is_unwritten(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t *len)
 {
-	const struct btrkit_txn *txn = fs->writer ? fs->writer->txn : NULL;
-
-	return txn && txn_read_kept(txn, logical, buf, len);
+	return fs->unwritten && fs->unwritten(fs, logical, buf, len);
 }
 
 int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bool verify, struct btrkit_error *err)
@@ -152,7 +146,7 @@ int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bo
 	while (!ret && len) {
 		size_t piece = len < DATA_PIECE ? len : DATA_PIECE;
 
-		if (!is_kept(r->fs, logical, to, &piece))
+		if (!is_unwritten(r->fs, logical, to, &piece))
 			ret = verify ? read_piece(r, logical, to, piece, err) :
 				       volume_read_any(r->fs->volume, logical, to, piece, err);
 		logical += piece;

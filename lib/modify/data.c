@@ -8,7 +8,9 @@
 
 #include "lib/base/err.h"
 #include "lib/fs/extent_read.h"
+#include "lib/txn/data.h"
 #include "lib/txn/refs.h"
+#include "lib/txn/reserve.h"
 #include "lib/volume/row_write.h"
 
 /* Smaller ranges are used only if no chunk can be allocated. */

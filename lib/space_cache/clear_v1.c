@@ -10,6 +10,7 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/space_cache.h"
 #include "lib/txn/refs.h"
+#include "lib/txn/settle.h"
 #include "lib/txn/txn.h"
 
 #define BATCH_MAX 512u /* headers or files */

@@ -6,6 +6,8 @@
 #include "lib/space_cache/convert.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/extent.h"
+#include "lib/txn/reserve.h"
+#include "lib/txn/settle.h"
 #include "lib/txn/txn.h"
 
 static int refuse(const struct conversion *cv, struct btrkit_error *err)

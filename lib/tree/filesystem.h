@@ -52,6 +52,12 @@ struct btrkit_fs {
 	struct overlay *overlay;		/* of the open transaction, or NULL */
 	struct writer *writer;			/* of a handle that was used for writing, or NULL */
 	void (*writer_destroy)(struct writer *writer);
+	/*
+	 * Set while a transaction is open: reads file data that it still has in memory. *@len is reduced to the number
+	 * of bytes from @logical on that are either all in memory, and then copied to @buf, or all on the devices.
+	 * @return whether they are in memory
+	 */
+	bool (*unwritten)(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t *len);
 };
 
 /* Close the filesystem, but not its devices, which the caller owns again. NULL is allowed. */

@@ -1,302 +1,134 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Updates the trees that describe other trees. Each change may copy blocks, which adds and drops extents, so this is
- * repeated until nothing changes any more. It ends soon, because each block is copied only once.
- */
+/* The commit: the order of its steps, and what remains if one fails. */
 #include "lib/txn/commit.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
-#include <time.h>
 
-#include "lib/base/err.h"
-#include "lib/format/feature_bits.h"
-#include "lib/format/items/block_group.h"
-#include "lib/format/items/qgroup.h"
-#include "lib/format/items/root.h"
-#include "lib/io/undo.h"
-#include "lib/space/free_space_edit.h"
 #include "lib/txn/clock.h"
 #include "lib/txn/refs.h"
-#include "lib/volume/volume.h"
+#include "lib/txn/settle.h"
+#include "lib/txn/supers.h"
+#include "lib/txn/write.h"
 
-#define WITNESS_EVERY (1u << 20) /* bytes of freed data */
-#define WITNESS_BYTES 4096u
-
-/* Save all copies of a range for undo. */
-static int keep_copies(struct btrkit_txn *txn, uint64_t logical, uint64_t len, struct btrkit_error *err)
+static bool changed_anything(const struct btrkit_txn *txn)
 {
-	int ret = 0;
-
-	for (unsigned mirror = 0; !ret; mirror++) {
-		for (uint64_t done = 0; !ret && done < len;) {
-			struct copy copy;
-
-			ret = volume_map(txn->fs->volume, logical + done, len - done, mirror, &copy, err);
-			if (!ret && copy.io)
-				ret = undo_keep(copy.io, copy.physical, copy.length, err);
-			if (!ret)
-				done += copy.length;
-		}
-	}
-	return ret < 0 ? ret : 0;
+	return txn->overlay->num_nodes || refs_pending(txn->refs) || txn->csums.n ||
+	       memcmp(&txn->super, &txn->fs->super.disk, sizeof(txn->super));
 }
 
-/*
- * Freed space is not overwritten, but undo needs its contents, and Linux may discard them without even writing a
- * superblock. So the undo file gets tree blocks that were freed, and samples of freed data. Undo refuses if these have
- * changed.
- */
-static int keep_freed(struct btrkit_txn *txn, const struct space_group *g, const struct space_change *c,
-		      struct btrkit_error *err)
+/* Call the verify callback. Trees that it reads come from the devices. */
+static int verify(struct btrkit_txn *txn, struct btrkit_error *err)
 {
-	const uint64_t end = c->range.start + c->range.length;
-	int ret = 0;
-
-	if (!(g->item.flags & BG_DATA))
-		return keep_copies(txn, c->range.start, c->range.length, err);
-	for (uint64_t at = c->range.start; !ret && at < end; at += WITNESS_EVERY) {
-		const uint64_t piece = end - at < WITNESS_EVERY ? end - at : WITNESS_EVERY;
-		const uint64_t mid = at + piece / 2 / WITNESS_BYTES * WITNESS_BYTES;
-
-		ret = keep_copies(txn, mid, end - mid < WITNESS_BYTES ? end - mid : WITNESS_BYTES, err);
-	}
-	return ret;
-}
-
-static bool has_undo(const struct btrkit_txn *txn)
-{
-	struct btrkit_io *io = volume_device(txn->fs->volume, 0).io;
-
-	return io && undo_below(io) != io;
-}
-
-/* Update the free space tree with the extents that were added to the extent tree and removed from it. */
-static int apply_free_space(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err)
-{
-	struct btrkit_write_stats *stats = &txn->writer->stats;
-	struct free_space_stats done = { 0 };
-	struct space_change *changes;
-	struct edit_tree *t;
-	size_t n;
+	struct btrkit_fs *fs = txn->fs;
 	int ret;
 
-	ret = space_take_changes(g, &changes, &n, err);
-	if (ret)
-		return ret;
-	if (n && txn->free_space_tree && !g->removed) {
-		ret = overlay_tree(txn->overlay, OID_FREE_SPACE_TREE, &t, err);
-		if (!ret)
-			ret = free_space_edit(t, &g->item, changes, n, &done, err);
-	}
-	for (size_t i = 0; !ret && i < n && !g->removed && has_undo(txn); i++)
-		if (changes[i].free)
-			ret = keep_freed(txn, g, &changes[i], err);
-	free(changes);
-	stats->free_space_ranges += done.ranges;
-	stats->free_space_conversions += done.to_bitmaps + done.to_extents;
-	return ret;
-}
-
-static int write_group_item(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err)
-{
-	const bool own = txn->fs->super.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE;
-	const struct btrkit_key key = KEY(g->item.start, KEY_BLOCK_GROUP_ITEM, g->item.length);
-	const le64 used = le64_put(g->item.used);
-	struct edit_tree *t;
-	uint32_t size;
-	uint8_t *data;
-	int ret;
-
-	ret = overlay_tree(txn->overlay, own ? OID_BLOCK_GROUP_TREE : OID_EXTENT_TREE, &t, err);
-	if (!ret)
-		ret = edit_bytes(t, &key, &data, &size, err);
-	if (ret)
-		return ret;
-	memcpy(data + offsetof(struct disk_block_group, used), &used, sizeof(used));
-	g->changed = false;
-	return 0;
-}
-
-static int account_space(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	const uint64_t start = now_ns();
-	struct space_group *g = NULL;
-	int ret = 0;
-
-	while (!ret && (g = space_next_touched(txn->space, g))) {
-		if (g->num_changes)
-			ret = apply_free_space(txn, g, err);
-		if (!ret && g->changed && !g->removed)
-			ret = write_group_item(txn, g, err);
-	}
-	txn->writer->stats.free_space_ns += now_ns() - start;
-	return ret;
-}
-
-int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	/* An extent that is freed takes its checksums along, but only those in the tree. */
-	int ret = csums_run(txn, err);
-
-	while (!ret) {
-		ret = refs_run(txn->refs, err);
-		if (!ret && !refs_pending(txn->refs))
-			ret = account_space(txn, err);
-		if (!refs_pending(txn->refs))
-			break;
-	}
-	return failure_note_any(txn->failure, ret, err);
-}
-
-/* Linux before 3.6 did not maintain these fields. They become valid now, so stale contents must be cleared. */
-static void reset_extended(struct disk_root_item *d)
-{
-	const size_t at = offsetof(struct disk_root_item, generation_v2);
-
-	if (le64_get(d->generation_v2) != le64_get(d->generation))
-		memset((uint8_t *)d + at, 0, sizeof(*d) - at);
-}
-
-/* Record that a file of the subvolume has changed. */
-static void touch_root(const struct btrkit_txn *txn, struct disk_root_item *d)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	d->ctransid = le64_put(txn->generation);
-	d->ctime = (struct disk_time){ le64_put((uint64_t)now.tv_sec), le32_put((uint32_t)now.tv_nsec) };
-}
-
-int txn_write_root(struct btrkit_txn *txn, struct edit_tree *t, struct btrkit_error *err)
-{
-	const struct tree_root *root = &t->c.root;
-	const struct btrkit_key key = KEY(root->id, KEY_ROOT_ITEM, root->key_offset);
-	const uint64_t nodesize = txn->fs->super.nodesize;
-	struct disk_root_item d = { .refs = { { 0 } } };
-	struct edit_tree *roots;
-	uint32_t size = 0;
-	uint8_t *data;
-	int ret;
-
-	ret = overlay_tree(txn->overlay, OID_ROOT_TREE, &roots, err);
-	if (!ret)
-		ret = edit_bytes(roots, &key, &data, &size, err);
-	if (!ret && size != ROOT_ITEM_SHORT && size != sizeof(d)) {
-		ret = err_corrupt(err, "item_size", "root item of %" PRIu32 " bytes", size);
-		err_at_tree(err, OID_ROOT_TREE);
-		err_at_key(err, &key);
-	}
-	if (ret)
-		return ret;
-	memcpy(&d, data, size);
-	reset_extended(&d);
-	d.bytenr = le64_put(root->bytenr);
-	d.level = root->level;
-	d.generation = d.generation_v2 = le64_put(root->generation);
-	d.bytes_used = le64_put(le64_get(d.bytes_used) + (uint64_t)t->blocks * nodesize);
-	if (t->touched)
-		touch_root(txn, &d);
-	if (size == sizeof(d))
-		memcpy(data, &d, sizeof(d));
-	else
-		ret = edit_replace(roots, &key, &d, sizeof(d), err);
-	t->blocks = 0;
-	t->changed = t->touched = false;
-	return ret;
-}
-
-/* The locations of these two are in the superblock. */
-static bool has_root_item(const struct edit_tree *t)
-{
-	return t->c.root.id != OID_ROOT_TREE && t->c.root.id != OID_CHUNK_TREE;
-}
-
-/* After a snapshot, a tree may change without getting new blocks, but its root item has the time of the change. */
-static bool is_due(const struct edit_tree *t)
-{
-	return (t->changed || t->touched) && has_root_item(t);
-}
-
-static bool roots_changed(const struct btrkit_txn *txn)
-{
-	for (const struct edit_tree *t = txn->overlay->trees; t; t = t->next)
-		if (is_due(t))
-			return true;
-	return false;
-}
-
-static int write_roots(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	int ret = 0;
-
-	/* This may open the root tree, which is inserted at the head of the list. */
-	for (struct edit_tree *t = txn->overlay->trees; !ret && t; t = t->next)
-		if (is_due(t))
-			ret = txn_write_root(txn, t, err);
-	return ret;
-}
-
-/* Linux requires the root tree to have the superblock's generation. */
-static int copy_root_tree(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	struct btrkit_key first;
-	struct edit_tree *t;
-	uint32_t size;
-	uint8_t *data;
-	int ret;
-
-	ret = overlay_tree(txn->overlay, OID_ROOT_TREE, &t, err);
-	if (!ret)
-		ret = cursor_seek(&t->c, &KEY(0, 0, 0), err);
-	if (ret)
-		return ret < 0 ? ret : err_corrupt(err, NULL, "the root tree is empty");
-	first = t->c.item.key;
-	return edit_bytes(t, &first, &data, &size, err);
-}
-
-/*
- * If quotas are not counted again, they must be marked as inconsistent, because Linux trusts them if they have the
- * superblock's generation.
- */
-static int mark_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	const struct btrkit_key key = KEY(0, KEY_QGROUP_STATUS, 0);
-	struct disk_qgroup_status *d;
-	struct edit_tree *t;
-	uint32_t size;
-	bool wrong;
-	uint8_t *data;
-	int ret;
-
-	if (!txn->quotas)
+	if (!txn->verify)
 		return 0;
-	ret = overlay_tree(txn->overlay, OID_QUOTA_TREE, &t, err);
-	if (!ret)
-		ret = edit_bytes(t, &key, &data, &size, err);
-	if (ret)
-		return ret;
-	d = (struct disk_qgroup_status *)data;
-	wrong = refs_changed_files(txn->refs) || le64_get(d->generation) != txn->fs->super.generation;
-	d->generation = le64_put(txn->generation);
-	/* A rescan that is resumed would not count again what it has already passed. */
-	if (wrong)
-		d->flags = le64_put((le64_get(d->flags) & ~QGROUP_STATUS_RESCAN) | QGROUP_STATUS_INCONSISTENT);
-	return 0;
+	fs->overlay = NULL;
+	ret = txn->verify(txn->verify_ctx, txn, err);
+	fs->overlay = txn->overlay;
+	return ret;
 }
 
-int commit_settle(struct btrkit_txn *txn, struct btrkit_error *err)
+/* Write everything, up to the last flush. @state: state of the filesystem, also after a failure */
+static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum btrkit_commit_state *state,
+		     struct btrkit_error *err)
 {
-	int ret = copy_root_tree(txn, err);
+	int ret = commit_settle(txn, err);
 
 	if (!ret)
-		ret = mark_quotas(txn, err);
-	while (!ret && (refs_pending(txn->refs) || roots_changed(txn))) {
-		ret = txn_run_refs(txn, err);
-		if (!ret)
-			ret = write_roots(txn, err);
+		ret = commit_supers_make(txn, supers, err);
+	if (!ret)
+		ret = commit_supers_reserve(*supers, err);
+	if (!ret)
+		ret = commit_supers_check(txn->fs, err);
+	if (!ret)
+		ret = commit_write_blocks(txn, err);
+	if (!ret)
+		ret = verify(txn, err);
+	if (ret)
+		return ret;
+	*state = BTRKIT_COMMIT_UNKNOWN;
+	ret = commit_supers_write(txn, *supers, 0, err);
+	if (!ret)
+		ret = commit_flush(txn, err);
+	if (ret)
+		return ret;
+	*state = BTRKIT_COMMIT_NEW;
+	for (unsigned mirror = 1; !ret && mirror < SUPER_MIRRORS; mirror++)
+		ret = commit_supers_write(txn, *supers, mirror, err);
+	return ret ? ret : commit_flush(txn, err);
+}
+
+static void tell_state(enum btrkit_commit_state state, struct btrkit_error *err)
+{
+	static const char *const words[] = {
+		[BTRKIT_COMMIT_OLD] = "; the filesystem is unchanged",
+		[BTRKIT_COMMIT_NEW] = "; the filesystem was changed, but not all superblock mirrors were updated",
+		[BTRKIT_COMMIT_UNKNOWN] = "; it is unknown whether the filesystem was changed",
+	};
+	const size_t room = sizeof(err->message) - strlen(words[state]) - 1;
+
+	if (!err)
+		return;
+	if (strlen(err->message) > room)
+		err->message[room] = '\0';
+	strcat(err->message, words[state]);
+}
+
+/* Waiting operations may be reading the sector and node sizes, so leave these, which never change, untouched. */
+static void take_super(struct super *to, const struct super *from)
+{
+	const size_t sizes = offsetof(struct super, sectorsize), rest = offsetof(struct super, compat);
+
+	memcpy(to, from, sizes);
+	memcpy((uint8_t *)to + rest, (const uint8_t *)from + rest, sizeof(*to) - rest);
+}
+
+/* Make the handle use the state that is on the devices now. */
+static void become_new(struct btrkit_txn *txn, const struct super *super)
+{
+	struct btrkit_fs *fs = txn->fs;
+	struct btrkit_write_stats *stats = &txn->writer->stats;
+
+	stats->commits++;
+	stats->nodes_copied += txn->overlay->copied;
+	stats->nodes_created += txn->overlay->created;
+	take_super(&fs->super, super);
+	fs->items = super_item_ctx(super);
+	txn->overlay = overlay_commit(txn->overlay);
+	space_committed(txn->space);
+	txn_drop(txn);
+}
+
+int commit_txn(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_commit_state *state,
+	       struct btrkit_error *err)
+{
+	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
+	struct commit_supers *supers = NULL;
+	/* If an earlier commit failed, its error already says what state it left. */
+	const bool before = failure_of_commit(txn->failure, &reached);
+
+	if (!ret)
+		ret = failure_check(txn->failure, err);
+	if (!ret && !changed_anything(txn)) {
+		txn_drop(txn);
+		*state = BTRKIT_COMMIT_NEW;
+		return 0;
 	}
-	return ret ? ret : refs_release_unused(txn->refs, err);
+	if (!ret)
+		ret = write_all(txn, &supers, &reached, err);
+	if (supers && reached == BTRKIT_COMMIT_NEW)
+		become_new(txn, commit_supers_decoded(supers));
+	else
+		txn_drop(txn);
+	commit_supers_free(supers);
+	if (ret && !before)
+		tell_state(reached, err);
+	if (ret)
+		failure_note_commit(txn->failure, ret, err, reached);
+	txn->writer->stats.commit_ns += now_ns() - start;
+	*state = reached;
+	return ret;
 }

@@ -2,44 +2,16 @@
 #ifndef BTRKIT_TXN_COMMIT_H
 #define BTRKIT_TXN_COMMIT_H
 
-/* The steps of a commit: see txn.h. */
+/* The commit: see txn.h. */
 
 #include "lib/txn/txn.h"
 
-/* commit.c: update the trees that describe other trees, until nothing is pending. */
-int commit_settle(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/* write.c: seal every private block, write all its copies, and flush the devices. */
-int commit_write_blocks(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Flush every device. */
-int commit_flush(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/* supers.c: the superblocks of all devices. */
-struct commit_supers;
-int commit_supers_make(struct btrkit_txn *txn, struct commit_supers **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-struct commit_supers *commit_supers_free(struct commit_supers *s);
-/* Reserve space for all of them. */
-int commit_supers_reserve(const struct commit_supers *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Check that each device still has the superblock that @fs is based on. @return 0; -EBUSY: no; -EIO */
-int commit_supers_check(const struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Write copy number @mirror to each device that has room for it. */
-int commit_supers_write(struct btrkit_txn *txn, const struct commit_supers *s, unsigned mirror,
-			struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Read a device's item from the chunk tree, as the superblock of the device has to contain it. */
-int commit_device_item(struct btrkit_fs *fs, uint64_t devid, struct disk_dev_item *ret,
-		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Whether the device is large enough for a copy, by its item in the superblock. */
-bool commit_super_has_copy(const struct disk_super *d, unsigned mirror);
-/* Turn the superblock into that copy. */
-void commit_super_make_copy(const struct btrkit_fs *fs, struct disk_super *d, unsigned mirror);
-/* The filesystem's superblock as it is written, decoded. */
-const struct super *commit_supers_decoded(const struct commit_supers *s);
-
 /*
- * level.c: rewrite every mirror that is invalid, or of another filesystem or generation. To be called before anything
- * else is written through a handle.
- * @return 0; as commit_supers_check(), then nothing was written; <0
+ * Commit, after all delayed items have been run. @start: when that began; @ret: its result. Afterwards the transaction
+ * has nothing left of what txn_begin() creates, whatever is returned. @err must not be NULL, because the error is
+ * reported again later.
  */
-int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int commit_txn(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_commit_state *state,
+	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/txn/commit.h"
+#include "lib/txn/supers.h"
 #include "lib/volume/row_write.h"
 
 /* Keep data for the commit: more data may be placed in the same row, and the parity covers all of it. */
@@ -66,9 +66,9 @@ int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, s
 	}
 }
 
-bool txn_read_kept(const struct btrkit_txn *txn, uint64_t logical, void *buf, size_t *len)
+bool txn_read_unwritten(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t *len)
 {
-	for (const struct txn_data *d = txn->data; d; d = d->next) {
+	for (const struct txn_data *d = fs->writer->txn->data; d; d = d->next) {
 		const uint64_t offset = logical - d->logical;
 
 		if (logical >= d->logical && offset < d->length) {

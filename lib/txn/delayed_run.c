@@ -9,6 +9,7 @@
 #include "lib/base/sort.h"
 #include "lib/txn/delayed_impl.h"
 #include "lib/txn/txn.h"
+#include "lib/txn/write.h"
 
 /* Each item has at least a header, so a leaf cannot hold more. */
 #define BATCH_MAX (65536u / sizeof(struct disk_item))

@@ -5,10 +5,12 @@
  * superblock was torn later, its mirror would refer to blocks that no longer exist. Devices with different generations
  * are not written at all.
  */
+#include "lib/txn/level.h"
+
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/txn/commit.h"
+#include "lib/txn/supers.h"
 #include "lib/volume/volume.h"
 
 /* Whether a mirror has to be written. @return 1: yes; 0: no; <0 */

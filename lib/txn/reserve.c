@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Reserves space for the blocks of a transaction in advance: inside an edit or a commit it is too late. */
+#include "lib/txn/reserve.h"
+
 #include <errno.h>
 #include <inttypes.h>
 
@@ -7,8 +9,6 @@
 #include "lib/format/feature_bits.h"
 #include "lib/space/chunk.h"
 #include "lib/txn/bound.h"
-#include "lib/txn/ticket.h"
-#include "lib/txn/txn.h"
 
 #define GLOBAL_RESERVE_MAX (512ull << 20)
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The superblocks of a commit: each device has its own, in up to three copies. */
+#include "lib/txn/supers.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/txn/commit.h"
 #include "lib/volume/volume.h"
 
 struct device_super {

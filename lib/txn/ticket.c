@@ -5,8 +5,11 @@
 
 #include "lib/base/err.h"
 #include "lib/txn/clock.h"
+#include "lib/txn/continue.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
+#include "lib/txn/reserve.h"
+#include "lib/txn/settle.h"
 #include "lib/txn/txn.h"
 
 /* Less credit than this is used up soon. */

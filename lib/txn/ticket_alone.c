@@ -3,6 +3,9 @@
 #include <errno.h>
 
 #include "lib/base/err.h"
+#include "lib/txn/continue.h"
+#include "lib/txn/reserve.h"
+#include "lib/txn/settle.h"
 #include "lib/txn/ticket.h"
 #include "lib/txn/txn.h"
 

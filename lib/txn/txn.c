@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Life cycle of a transaction: start, abort, commit. */
+/* The state of a transaction between two commits, and what its overlay asks for. */
 #include "lib/txn/txn.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/qgroup.h"
 #include "lib/space/free_space_tree.h"
-#include "lib/txn/clock.h"
-#include "lib/txn/commit.h"
 #include "lib/txn/data.h"
-#include "lib/txn/delayed.h"
-#include "lib/txn/ticket.h"
 #include "lib/txn/refs.h"
-
-/* Size of blocks in memory from which on full leaves are written before the commit. */
-#define EARLY_BYTES (32u << 20)
 
 /*
  * Without a free space tree, only the extent tree says what is free. If one of its items is missing, existing data
@@ -102,89 +89,7 @@ static const struct overlay_ops overlay_ops = {
 	.set_full_backref = set_full_backref,
 };
 
-static void destroy_writer(struct writer *w)
-{
-	btrkit_txn_abort(w->txn);
-	space_destroy(w->space);
-	failure_destroy(&w->failure);
-	free(w);
-}
-
-/* Refuse further writes, with the first error of a failed commit. */
-static int refuse(struct writer *w, struct btrkit_error *err)
-{
-	static const char before[] = "an earlier transaction failed: ";
-	const int room = (int)(sizeof(err->message) - sizeof(before));
-	struct btrkit_error why = BTRKIT_ERROR_INIT;
-
-	if (failure_check(&w->failure, &why) && err) {
-		*err = why;
-		err->code = BTRKIT_SYSTEM;
-		err->err = -EROFS;
-		snprintf(err->message, sizeof(err->message), "%s%.*s", before, room, why.message);
-	}
-	return -EROFS;
-}
-
-static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_error *err)
-{
-	struct writer *w = fs->writer;
-	int r;
-
-	if (!fs->writable)
-		return err_system(err, EROFS, "the filesystem was not opened for writing");
-	if (!w) {
-		w = calloc(1, sizeof(*w));
-		if (!w)
-			return err_nomem(err);
-		w->fs = fs;
-		r = space_create(fs, &w->space, err);
-		if (r) {
-			free(w);
-			return r;
-		}
-		failure_init(&w->failure);
-		fs->writer = w;
-		fs->writer_destroy = destroy_writer;
-	}
-	if (failure_of_commit(&w->failure, NULL))
-		return refuse(w, err);
-	if (w->txn)
-		return err_set(err, BTRKIT_BUSY, "a transaction is open already");
-	r = w->level ? 0 : commit_level_supers(fs, err);
-	if (r)
-		return r;
-	w->level = true;
-	*ret = w;
-	return 0;
-}
-
-/* Determine whether quotas are enabled, at the start: operations need to know before they wait for a commit. */
-static int read_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	struct btrkit_fs *fs = txn->fs;
-	struct qgroup_status status;
-	struct tree_root root;
-	struct cursor c;
-	int ret;
-
-	ret = fs_try_root(fs, OID_QUOTA_TREE, &root, NULL, err);
-	if (ret)
-		return ret < 0 ? ret : 0;
-	cursor_init(&c, fs, &root);
-	ret = cursor_find(&c, &KEY(0, KEY_QGROUP_STATUS, 0), err);
-	if (!ret)
-		ret = cursor_blame(&c, qgroup_status_decode(&c.item, &status, err), err);
-	cursor_release(&c);
-	if (!ret && status.flags & QGROUP_STATUS_ON) {
-		txn->simple_quota = status.flags & QGROUP_STATUS_SIMPLE_MODE;
-		txn->quotas = !txn->simple_quota;
-	}
-	return ret < 0 ? ret : 0;
-}
-
-/* Create the state of a new generation, which drop() frees. On failure nothing of it remains. */
-static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
+int txn_begin(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = txn->fs;
 	int ret;
@@ -207,60 +112,7 @@ static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret;
 }
 
-static void free_txn(struct btrkit_txn *txn)
-{
-	delayed_destroy(txn->delayed);
-	tickets_destroy(txn->tickets);
-	sync_destroy(&txn->sync);
-	free(txn);
-}
-
-static int start_txn(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err)
-{
-	struct writer *w = NULL;
-	struct btrkit_txn *txn;
-	int r;
-
-	r = get_writer(fs, &w, err);
-	if (r)
-		return r;
-	txn = calloc(1, sizeof(*txn));
-	if (!txn)
-		return err_nomem(err);
-	txn->fs = fs;
-	txn->writer = w;
-	txn->failure = &w->failure;
-	txn->space = w->space;
-	txn->early_bytes = EARLY_BYTES;
-	sync_init(&txn->sync);
-	r = tickets_create(&txn->tickets, err);
-	if (!r) {
-		const struct delayed_watch watch = tickets_watch(txn->tickets);
-
-		r = delayed_create(txn, &watch, &txn->delayed, err);
-	}
-	if (!r)
-		r = read_quotas(txn, err);
-	if (!r)
-		r = begin(txn, err);
-	if (r) {
-		free_txn(txn);
-		return r;
-	}
-	w->txn = txn;
-	*ret = txn;
-	return 0;
-}
-
-int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err)
-{
-	struct btrkit_error own = BTRKIT_ERROR_INIT;
-
-	return err_pass(err, &own, start_txn(fs, ret, &own));
-}
-
-/* Drop all changes: the filesystem is what is on the devices. */
-static void drop(struct btrkit_txn *txn)
+void txn_drop(struct btrkit_txn *txn)
 {
 	if (txn->overlay) {
 		txn->overlay = overlay_abort(txn->overlay);
@@ -269,26 +121,6 @@ static void drop(struct btrkit_txn *txn)
 	txn_data_free(txn);
 	csums_free(&txn->csums);
 	txn->refs = refs_destroy(txn->refs);
-}
-
-static void end(struct btrkit_txn *txn)
-{
-	txn->writer->txn = NULL;
-	drop(txn);
-	failure_forget(txn->failure);
-	free_txn(txn);
-}
-
-struct btrkit_txn *btrkit_txn_abort(struct btrkit_txn *txn)
-{
-	if (txn)
-		end(txn);
-	return NULL;
-}
-
-int btrkit_txn_failure(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	return failure_check(txn->failure, err);
 }
 
 int txn_tree(struct btrkit_txn *txn, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
@@ -342,194 +174,4 @@ int txn_alloc_data_exact(struct btrkit_txn *txn, const struct range *r, struct b
 uint64_t txn_bytes(const struct btrkit_txn *txn)
 {
 	return overlay_in_memory(txn->overlay) * (sizeof(struct node) + txn->fs->super.nodesize) + txn->data_bytes;
-}
-
-static bool changed_anything(const struct btrkit_txn *txn)
-{
-	return txn->overlay->num_nodes || refs_pending(txn->refs) || txn->csums.n ||
-	       memcmp(&txn->super, &txn->fs->super.disk, sizeof(txn->super));
-}
-
-/* Call the verify callback. Trees that it reads come from the devices. */
-static int verify(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	struct btrkit_fs *fs = txn->fs;
-	int ret;
-
-	if (!txn->verify)
-		return 0;
-	fs->overlay = NULL;
-	ret = txn->verify(txn->verify_ctx, txn, err);
-	fs->overlay = txn->overlay;
-	return ret;
-}
-
-/* Write everything, up to the last flush. @state: state of the filesystem, also after a failure */
-static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum btrkit_commit_state *state,
-		     struct btrkit_error *err)
-{
-	int ret = commit_settle(txn, err);
-
-	if (!ret)
-		ret = commit_supers_make(txn, supers, err);
-	if (!ret)
-		ret = commit_supers_reserve(*supers, err);
-	if (!ret)
-		ret = commit_supers_check(txn->fs, err);
-	if (!ret)
-		ret = commit_write_blocks(txn, err);
-	if (!ret)
-		ret = verify(txn, err);
-	if (ret)
-		return ret;
-	*state = BTRKIT_COMMIT_UNKNOWN;
-	ret = commit_supers_write(txn, *supers, 0, err);
-	if (!ret)
-		ret = commit_flush(txn, err);
-	if (ret)
-		return ret;
-	*state = BTRKIT_COMMIT_NEW;
-	for (unsigned mirror = 1; !ret && mirror < SUPER_MIRRORS; mirror++)
-		ret = commit_supers_write(txn, *supers, mirror, err);
-	return ret ? ret : commit_flush(txn, err);
-}
-
-static void tell_state(enum btrkit_commit_state state, struct btrkit_error *err)
-{
-	static const char *const words[] = {
-		[BTRKIT_COMMIT_OLD] = "; the filesystem is unchanged",
-		[BTRKIT_COMMIT_NEW] = "; the filesystem was changed, but not all superblock mirrors were updated",
-		[BTRKIT_COMMIT_UNKNOWN] = "; it is unknown whether the filesystem was changed",
-	};
-	const size_t room = sizeof(err->message) - strlen(words[state]) - 1;
-
-	if (!err)
-		return;
-	if (strlen(err->message) > room)
-		err->message[room] = '\0';
-	strcat(err->message, words[state]);
-}
-
-/* Waiting operations may be reading the sector and node sizes, so leave these, which never change, untouched. */
-static void take_super(struct super *to, const struct super *from)
-{
-	const size_t sizes = offsetof(struct super, sectorsize), rest = offsetof(struct super, compat);
-
-	memcpy(to, from, sizes);
-	memcpy((uint8_t *)to + rest, (const uint8_t *)from + rest, sizeof(*to) - rest);
-}
-
-/* Make the handle use the state that is on the devices now. */
-static void become_new(struct btrkit_txn *txn, const struct super *super)
-{
-	struct btrkit_fs *fs = txn->fs;
-	struct btrkit_write_stats *stats = &txn->writer->stats;
-
-	stats->commits++;
-	stats->nodes_copied += txn->overlay->copied;
-	stats->nodes_created += txn->overlay->created;
-	take_super(&fs->super, super);
-	fs->items = super_item_ctx(super);
-	txn->overlay = overlay_commit(txn->overlay);
-	space_committed(txn->space);
-	drop(txn);
-}
-
-/*
- * Commit, after all delayed items have been run. @start: when that began; @ret: its result. Afterwards the transaction
- * has nothing left of what begin() creates, whatever is returned. @err must not be NULL, because the error is reported
- * again later.
- */
-static int commit(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_commit_state *state,
-		  struct btrkit_error *err)
-{
-	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
-	struct commit_supers *supers = NULL;
-	/* If an earlier commit failed, its error already says what state it left. */
-	const bool before = failure_of_commit(txn->failure, &reached);
-
-	if (!ret)
-		ret = failure_check(txn->failure, err);
-	if (!ret && !changed_anything(txn)) {
-		drop(txn);
-		*state = BTRKIT_COMMIT_NEW;
-		return 0;
-	}
-	if (!ret)
-		ret = write_all(txn, &supers, &reached, err);
-	if (supers && reached == BTRKIT_COMMIT_NEW)
-		become_new(txn, commit_supers_decoded(supers));
-	else
-		drop(txn);
-	commit_supers_free(supers);
-	if (ret && !before)
-		tell_state(reached, err);
-	if (ret)
-		failure_note_commit(txn->failure, ret, err, reached);
-	txn->writer->stats.commit_ns += now_ns() - start;
-	*state = reached;
-	return ret;
-}
-
-int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
-{
-	const uint64_t start = now_ns();
-	enum btrkit_commit_state reached;
-	struct btrkit_error own = BTRKIT_ERROR_INIT;
-	int ret;
-
-	sync_begin_exclusive(&txn->sync);
-	ret = commit(txn, start, delayed_run_alone(txn->delayed, &own), &reached, &own);
-	sync_end_exclusive(&txn->sync);
-	end(txn);
-	if (state)
-		*state = reached;
-	return err_pass(err, &own, ret);
-}
-
-/* Continue as the next transaction. */
-static int go_on(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	const int ret = begin(txn, err);
-
-	tickets_set_device_full(txn->tickets, false);
-	return ret ? ret : delayed_go_on(txn->delayed, err);
-}
-
-int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	const uint64_t start = now_ns();
-	enum btrkit_commit_state reached;
-	struct btrkit_error own = BTRKIT_ERROR_INIT;
-	int ret;
-
-	/* The error is reported again later. */
-	err = err ? err : &own;
-	/* Unused credit was granted for this transaction. */
-	tickets_recall(txn->tickets);
-	ret = delayed_run_alone(txn->delayed, err);
-	/* Threads before the gate may open trees or reserve space, but not while one transaction replaces the other. */
-	sync_lock_trees(&txn->sync);
-	ret = commit(txn, start, ret, &reached, err);
-	if (!ret)
-		ret = failure_note_any(txn->failure, go_on(txn, err), err);
-	sync_unlock_trees(&txn->sync);
-	return ret;
-}
-
-int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	int ret;
-
-	sync_begin_exclusive(&txn->sync);
-	ret = txn_commit_alone(txn, err);
-	sync_end_exclusive(&txn->sync);
-	return ret;
-}
-
-void btrkit_fs_get_write_stats(const struct btrkit_fs *fs, struct btrkit_write_stats *stats)
-{
-	static const struct btrkit_write_stats none;
-
-	*stats = fs->writer ? fs->writer->stats : none;
 }

@@ -3,6 +3,8 @@
  * Writes the blocks of a transaction in address order, adjacent ones together. Threads seal and assemble blocks while
  * those before are being written. In chunks with parity, full rows are written; space.h allocates nothing else in them.
  */
+#include "lib/txn/write.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +12,8 @@
 #include "lib/base/each.h"
 #include "lib/base/err.h"
 #include "lib/base/pipeline.h"
-#include "lib/txn/commit.h"
 #include "lib/txn/data.h"
+#include "lib/txn/supers.h"
 #include "lib/volume/row_write.h"
 
 /* Size of the blocks that a thread takes at a time. A smaller total is not worth a thread. */

@@ -19,6 +19,8 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
+#include "lib/txn/reserve.h"
+#include "lib/txn/settle.h"
 #include "lib/txn/txn.h"
 
 #define SMALLEST (64ull << 20)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "modify_between.h"
 
+#include "lib/txn/continue.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/ticket.h"
 #include "lib/txn/txn.h"

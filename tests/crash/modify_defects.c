@@ -10,9 +10,10 @@
 #include "lib/modify/data.h"
 #include "lib/modify/roots.h"
 #include "lib/tree/cursor.h"
-#include "lib/txn/commit.h"
 #include "lib/txn/csums.h"
+#include "lib/txn/data.h"
 #include "lib/txn/refs.h"
+#include "lib/txn/supers.h"
 #include "lib/txn/txn.h"
 #include "planted.h"
 

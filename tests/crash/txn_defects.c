@@ -6,10 +6,12 @@
 
 #include "lib/base/hash.h"
 #include "lib/space/free_space_edit.h"
-#include "lib/txn/commit.h"
 #include "lib/txn/refs_head.h"
 #include "lib/txn/refs.h"
+#include "lib/txn/level.h"
+#include "lib/txn/supers.h"
 #include "lib/txn/txn.h"
+#include "lib/txn/write.h"
 #include "lib/volume/parity.h"
 #include "planted.h"
 #include "txn_doctor.h"

@@ -11,6 +11,7 @@
 #include "lib/format/items/dir.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
+#include "lib/txn/data.h"
 #include "lib/txn/txn.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

@@ -21,6 +21,7 @@
 #include "lib/base/crc32c.h"
 #include "lib/format/items/dir.h"
 #include "lib/tree/cursor.h"
+#include "lib/txn/reserve.h"
 #include "lib/txn/txn.h"
 #include "tests/audit/audit.h"
 

@@ -27,6 +27,9 @@
 #include "lib/format/items/inode.h"
 #include "lib/format/items/root.h"
 #include "lib/space/chunk.h"
+#include "lib/txn/data.h"
+#include "lib/txn/reserve.h"
+#include "lib/txn/settle.h"
 #include "lib/txn/txn.h"
 #include "tests/audit/audit.h"
 

@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "lib/txn/refs_head.h"
+#include "lib/txn/settle.h"
 #include "tests/unit/written.h"
 
 #define SECTOR 4096u

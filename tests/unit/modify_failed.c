@@ -9,6 +9,7 @@
 #include "tests/unit/unit.h"
 
 #include "lib/format/items/dir.h"
+#include "lib/txn/continue.h"
 #include "lib/txn/txn.h"
 #include "tests/unit/commit_words.h"
 #include "tests/unit/written.h"

@@ -7,6 +7,7 @@
 #include "lib/format/feature_bits.h"
 #include "lib/txn/refs.h"
 #include "lib/txn/refs_head.h"
+#include "lib/txn/settle.h"
 #include "tests/unit/written.h"
 
 #define SIZE (160ull << 20)

@@ -15,6 +15,7 @@
 #include "lib/format/items/inode.h"
 #include "lib/txn/bound.h"
 #include "lib/txn/delayed.h"
+#include "lib/txn/reserve.h"
 #include "lib/txn/ticket.h"
 #include "tests/unit/txn_rig.h"
 

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "lib/txn/continue.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/ticket.h"
 #include "tests/unit/txn_rig.h"

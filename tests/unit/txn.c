@@ -6,6 +6,8 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/format/super.h"
+#include "lib/txn/reserve.h"
+#include "lib/txn/settle.h"
 #include "lib/volume/volume.h"
 #include "tests/unit/written.h"
 

@@ -14,6 +14,8 @@
 #include "lib/format/items/inode.h"
 #include "lib/format/raid.h"
 #include "lib/space/chunk.h"
+#include "lib/txn/data.h"
+#include "lib/txn/reserve.h"
 #include "tests/unit/commit_words.h"
 #include "tests/unit/txn_rig.h"
 
