@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/commit/data.h"
+#include "lib/commit/refs.h"
 #include "lib/fs/extent_read.h"
-#include "lib/txn/data.h"
-#include "lib/txn/refs.h"
-#include "lib/txn/reserve.h"
+#include "lib/reserve/reserve.h"
 #include "lib/volume/row_write.h"
 
 /* Smaller ranges are used only if no chunk can be allocated. */

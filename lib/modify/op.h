@@ -6,10 +6,10 @@
 
 #include <btrkit/modify.h>
 
+#include "lib/commit/txn.h"
+#include "lib/delayed/delayed.h"
 #include "lib/format/items/inode.h"
-#include "lib/txn/delayed.h"
-#include "lib/txn/ticket.h"
-#include "lib/txn/txn.h"
+#include "lib/reserve/ticket.h"
 
 struct op {
 	struct btrkit_txn *txn;

@@ -8,9 +8,9 @@
 
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
+#include "lib/commit/settle.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/fs/subvolume.h"
-#include "lib/txn/settle.h"
 
 static int read_item(struct btrkit_txn *txn, const struct tree_root *root, struct roots_item *ret,
 		     struct btrkit_error *err)

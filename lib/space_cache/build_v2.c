@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
-#include "lib/space_cache/convert.h"
+#include "lib/commit/txn.h"
 #include "lib/format/feature_bits.h"
 #include "lib/io/batch.h"
 #include "lib/space/free_space_edit.h"
-#include "lib/txn/txn.h"
+#include "lib/space_cache/convert.h"
 #include "lib/volume/row_write.h"
 
 #define BATCH_BYTES (4u << 20) /* total of all devices */

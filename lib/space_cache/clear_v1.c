@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
-#include "lib/space_cache/convert.h"
+#include "lib/commit/refs.h"
+#include "lib/commit/settle.h"
+#include "lib/commit/txn.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/space_cache.h"
-#include "lib/txn/refs.h"
-#include "lib/txn/settle.h"
-#include "lib/txn/txn.h"
+#include "lib/space_cache/convert.h"
 
 #define BATCH_MAX 512u /* headers or files */
 #define EXTENTS 4096u  /* maximum items per deletion, far more than Linux creates in one file */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Predicts the result of a conversion, with one pass over the extent tree. */
 #include "lib/base/err.h"
-#include "lib/space_cache/convert.h"
+#include "lib/commit/clock.h"
 #include "lib/space/chunk.h"
 #include "lib/space/free_space_edit.h"
-#include "lib/txn/clock.h"
+#include "lib/space_cache/convert.h"
 
 /* Blocks on the paths to the changes in the few other trees. */
 #define PATH_BLOCKS (4u * LEVELS_MAX)

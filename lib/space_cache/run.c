@@ -3,12 +3,12 @@
 #include <inttypes.h>
 
 #include "lib/base/err.h"
-#include "lib/space_cache/convert.h"
+#include "lib/commit/settle.h"
+#include "lib/commit/txn.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/extent.h"
-#include "lib/txn/reserve.h"
-#include "lib/txn/settle.h"
-#include "lib/txn/txn.h"
+#include "lib/reserve/reserve.h"
+#include "lib/space_cache/convert.h"
 
 static int refuse(const struct conversion *cv, struct btrkit_error *err)
 {

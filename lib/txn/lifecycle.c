@@ -5,13 +5,13 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/commit/clock.h"
+#include "lib/commit/commit.h"
+#include "lib/commit/data.h"
+#include "lib/commit/level.h"
+#include "lib/delayed/delayed.h"
 #include "lib/format/items/qgroup.h"
-#include "lib/txn/clock.h"
-#include "lib/txn/commit.h"
-#include "lib/txn/data.h"
-#include "lib/txn/delayed.h"
-#include "lib/txn/level.h"
-#include "lib/txn/ticket.h"
+#include "lib/reserve/ticket.h"
 
 /* Size of blocks in memory from which on full leaves are written before the commit. */
 #define EARLY_BYTES (32u << 20)

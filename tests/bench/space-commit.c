@@ -16,12 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/commit/settle.h"
+#include "lib/commit/txn.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
-#include "lib/txn/reserve.h"
-#include "lib/txn/settle.h"
-#include "lib/txn/txn.h"
+#include "lib/reserve/reserve.h"
 
 #define SMALLEST (64ull << 20)
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "modify_between.h"
 
-#include "lib/txn/continue.h"
-#include "lib/txn/delayed.h"
-#include "lib/txn/ticket.h"
-#include "lib/txn/txn.h"
+#include "lib/commit/txn.h"
+#include "lib/delayed/delayed.h"
+#include "lib/reserve/continue.h"
+#include "lib/reserve/ticket.h"
 
 static unsigned every, count;
 

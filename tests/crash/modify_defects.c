@@ -5,16 +5,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/commit/csums.h"
+#include "lib/commit/data.h"
+#include "lib/commit/refs.h"
+#include "lib/commit/supers.h"
+#include "lib/commit/txn.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/super.h"
 #include "lib/modify/data.h"
 #include "lib/modify/roots.h"
 #include "lib/tree/cursor.h"
-#include "lib/txn/csums.h"
-#include "lib/txn/data.h"
-#include "lib/txn/refs.h"
-#include "lib/txn/supers.h"
-#include "lib/txn/txn.h"
 #include "planted.h"
 
 enum {

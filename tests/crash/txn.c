@@ -26,7 +26,7 @@
 
 #include "lib/base/hash.h"
 
-#include "lib/txn/txn.h"
+#include "lib/commit/txn.h"
 #include "states.h"
 #include "txn_base.h"
 #include "txn_defects.h"

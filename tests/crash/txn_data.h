@@ -4,7 +4,7 @@
 
 /* Add and remove extents of files. */
 
-#include "lib/txn/txn.h"
+#include "lib/commit/txn.h"
 
 /* Find the first file that has an extent, from inode number @from on. */
 int data_find_file(struct btrkit_txn *txn, uint64_t root, uint64_t from, uint64_t *ret, struct btrkit_error *err);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/txn/txn.h"
+#include "lib/commit/txn.h"
 #include "txn_base.h"
 #include "txn_judge.h"
 

@@ -8,11 +8,11 @@
 
 #include "lib/base/csum.h"
 #include "lib/base/err.h"
+#include "lib/commit/data.h"
+#include "lib/commit/txn.h"
 #include "lib/format/items/dir.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
-#include "lib/txn/data.h"
-#include "lib/txn/txn.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define FILES 3u

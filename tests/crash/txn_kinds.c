@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/commit/txn.h"
 #include "lib/format/items/dir.h"
 #include "lib/space/chunk.h"
-#include "lib/txn/txn.h"
 #include "txn_data.h"
 #include "txn_files.h"
 

@@ -17,10 +17,10 @@
 #include <btrkit/transaction.h>
 
 #include "lib/base/uuid.h"
+#include "lib/commit/txn.h"
 #include "lib/format/super.h"
 #include "lib/io/undo_log.h"
 #include "lib/tree/edit.h"
-#include "lib/txn/txn.h"
 
 #define MIB (1ull << 20)
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/commit/txn.h"
 #include "lib/space/chunk.h"
-#include "lib/txn/txn.h"
 
 #define DEVICES_MAX 16
 

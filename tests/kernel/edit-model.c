@@ -19,10 +19,10 @@
 #include <string.h>
 
 #include "lib/base/crc32c.h"
+#include "lib/commit/txn.h"
 #include "lib/format/items/dir.h"
+#include "lib/reserve/reserve.h"
 #include "lib/tree/cursor.h"
-#include "lib/txn/reserve.h"
-#include "lib/txn/txn.h"
 #include "tests/audit/audit.h"
 
 #define TREES_MAX 8

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/commit/txn.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
-#include "lib/txn/txn.h"
 
 struct file {
 	struct btrkit_txn *txn;

@@ -21,16 +21,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/commit/data.h"
+#include "lib/commit/settle.h"
+#include "lib/commit/txn.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
 #include "lib/format/items/root.h"
+#include "lib/reserve/reserve.h"
 #include "lib/space/chunk.h"
-#include "lib/txn/data.h"
-#include "lib/txn/reserve.h"
-#include "lib/txn/settle.h"
-#include "lib/txn/txn.h"
 #include "tests/audit/audit.h"
 
 #define DEVICES_MAX 8

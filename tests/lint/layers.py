@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Checks includes: each layer of lib/ may include only layers below it, and cmd/ only public headers. lib/README.md,
-which shows the layers, must name each source file under its layer. Usage: layers.py ROOT"""
+"""Checks includes: each layer of lib/ may include only layers below it, and cmd/ only public headers. A layer must
+define what its headers declare, so that it calls nothing above it either. lib/README.md, which shows the layers, must
+name each source file under its layer. Usage: layers.py ROOT"""
 import fnmatch
 import pathlib
 import re
@@ -10,8 +11,9 @@ import sys
 import common
 
 # From the bottom up.
-LAYERS = ["base", "format", "io", "volume", "tree", "space", "backref", "sweep", "txn", "fs", "modify",
-          "usage", "check", "report", "dump", "space_cache", "source", "mkfs", "extract", "print"]
+LAYERS = ["base", "format", "io", "volume", "tree", "space", "backref", "sweep", "fs", "commit", "delayed",
+          "reserve", "txn", "modify", "usage", "check", "report", "dump", "space_cache", "source", "mkfs", "extract",
+          "print"]
 
 # Headers that neither the library nor the commands may use: processes, mounts, and foreign on-disk structs.
 FORBIDDEN = {"sys/mount.h", "mntent.h", "spawn.h", "sys/wait.h", "linux/btrfs.h", "linux/btrfs_tree.h"}
@@ -21,6 +23,11 @@ IO_HEADERS = {"fcntl.h", "unistd.h", "sys/ioctl.h", "sys/uio.h", "linux/fs.h", "
               "btrkit/filesystem.h"}
 
 PUBLIC_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h"}
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.S | re.M)
+# The type, the name, which may be in parentheses, the parameters, attributes, and what follows.
+FUNCTION = re.compile(r"^[A-Za-z_][\w \t\n*]*?(?:\(([a-z_]\w*)\)|\b([a-z_]\w*))\s*\([^;{}]*?\)"
+                      r"(?:\s*[A-Z_]+(?:\([^)]*\))?)*\s*([;{])", re.M)
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 
@@ -67,6 +74,24 @@ def judge(source, form, name):
     return judge_lib(rest[0], form, name)
 
 
+def functions(text, end):
+    """The functions that the text declares (@end is ";") or defines ("{")."""
+    text = COMMENT.sub("", text)
+    return {match[1] or match[2] for match in FUNCTION.finditer(text)
+            if match[3] == end and not match[0].startswith(("typedef", "static"))}
+
+
+def judge_declarations(root):
+    """Yield what headers declare that no source file of their layer defines."""
+    for layer in LAYERS:
+        defined = set()
+        for path, _ in common.files(root, f"lib/{layer}/**/*.[ch]"):
+            defined |= functions(path.read_text(), "{")
+        for path, header in common.files(root, f"lib/{layer}/**/*.h"):
+            for name in sorted(functions(path.read_text(), ";") - defined):
+                yield f"{header}: declares {name}(), which lib/{layer} does not define"
+
+
 def judge_page(root):
     """Yield the problems of lib/README.md, which lists the files of each layer. Names may have wildcards; a directory
     that is named stands for all of its files."""
@@ -86,7 +111,7 @@ def judge_page(root):
 
 
 def main(root):
-    problems = list(judge_page(root))
+    problems = [*judge_page(root), *judge_declarations(root)]
     checked = 0
     for path, source in common.files(root, "lib/*/**/*.[ch]", "cmd/**/*.[ch]", "include/**/*.h"):
         for form, name in INCLUDE.findall(path.read_text()):

@@ -20,7 +20,7 @@ CLEAN = {
     "tests/lint/abi.txt": "struct btrkit_s 8\n\ta 0 8\n",
     "lib/libbtrkit.sym": SYMBOLS,
     "lib/README.md": "### lib/io: it\n\n- `*.c`: all\n",
-    "lib/base/b.h": H + "#include <stdint.h>\nuint32_t b(void);\n",
+    "lib/base/b.h": H + "#include <stdint.h>\nstatic inline uint32_t b(void)\n{\n\treturn 1;\n}\n",
     "lib/io/c.c": C + '#include <btrkit/a.h>\n#include <fcntl.h>\n\n#include "config.h"\n#include "lib/base/b.h"\n'
                       "int btrkit_a(uint32_t a)\n{\n\treturn ioctl(0, BLKGETSIZE64, &a);\n}\n",
     "cmd/d.c": C + '#include <btrkit/a.h>\n#include <stdio.h>\n\n#include "cmd/d.h"\n/* not an ioctl(fd, FIEMAP) */\n',
@@ -35,6 +35,9 @@ OPTIONAL = "=" + C + '#include "config.h"\nint a(int n)\n{\n\tint ret = 0;\n\t%s
 PLANTED = [
     ("layers", "lib/base/b.h", '#include "lib/io/c.h"\n', "lib/base lies below lib/io"),
     ("layers", "lib/base/b.h", "#include <unistd.h>\n", "does no I/O"),
+    ("layers", "lib/base/b.h", "int above(int a,\n\t  int b) BTRKIT_PRINTF(1, 2);\n",
+     "declares above(), which lib/base does not define"),
+    ("layers", "lib/io/c.c", "int (within)(void)\n{\n\treturn 0;\n}\n", None),
     ("layers", "lib/io/c.c", '#include "c.h"\n', "written from the root"),
     ("layers", "lib/io/c.c", '#include "cmd/d.h"\n', "written from the root"),
     ("layers", "lib/io/c.c", "#  include <sys/mount.h>\n", "nothing here uses that"),
@@ -44,7 +47,7 @@ PLANTED = [
     ("layers", "include/btrkit/a.h", "#include <linux/btrfs.h>\n", "nothing here uses that"),
     ("layers", "include/btrkit/a.h", "#include <stdio.h>\n", "a public header includes only"),
     ("layers", "lib/base/f.c", "=" + C, "nothing of lib/base/f.c"),
-    ("layers", "lib/README.md", "- `g.c`\n", "there is no lib/io/g.c"),
+    ("layers", "lib/README.md", "- `g.c`\n", "there is no g.c in lib/io"),
     ("sources", "lib/io/c.c", "int x;\n" * 600, "more than 600 lines"),
     ("sources", "cmd/d.c", "int x;\n" * 300, "more than 300 lines"),
     ("sources", "lib/io/c.c", "void f(void)\n{\n" + "\tg();\n" * 99 + "}\n", "a function of 101 lines"),

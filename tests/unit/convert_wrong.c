@@ -3,8 +3,8 @@
 #include "tests/unit/convert_rig.h"
 
 #include "lib/format/items/block_group.h"
+#include "lib/reserve/reserve.h"
 #include "lib/space/chunk.h"
-#include "lib/txn/reserve.h"
 #include "lib/volume/volume.h"
 
 /* A device that modifies written blocks of the free space tree such that every block is still valid by itself. */

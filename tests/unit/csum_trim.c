@@ -2,8 +2,8 @@
 /* Removing checksums of data that is gone, compared with a model, and of data that was never committed. */
 #include "tests/unit/unit.h"
 
-#include "lib/txn/refs_head.h"
-#include "lib/txn/settle.h"
+#include "lib/commit/refs_head.h"
+#include "lib/commit/settle.h"
 #include "tests/unit/written.h"
 
 #define SECTOR 4096u

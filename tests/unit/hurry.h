@@ -2,8 +2,8 @@
 #ifndef BTRKIT_TESTS_HURRY_H
 #define BTRKIT_TESTS_HURRY_H
 
-#include "lib/txn/delayed.h"
-#include "lib/txn/txn.h"
+#include "lib/commit/txn.h"
+#include "lib/delayed/delayed.h"
 
 /* Make a transaction insert its delayed items and write full leaves far earlier than usual. */
 static inline void txn_hurry(struct btrkit_txn *txn)

@@ -7,9 +7,9 @@
 
 #include <btrkit/btrkit.h>
 
+#include "lib/commit/txn.h"
 #include "lib/format/super.h"
 #include "lib/tree/edit.h"
-#include "lib/txn/txn.h"
 #include "tests/crash/sparse.h"
 
 #define SIZE (300ull << 20)

@@ -8,9 +8,9 @@
  */
 #include "tests/unit/unit.h"
 
+#include "lib/commit/txn.h"
 #include "lib/format/items/dir.h"
-#include "lib/txn/continue.h"
-#include "lib/txn/txn.h"
+#include "lib/reserve/continue.h"
 #include "tests/unit/commit_words.h"
 #include "tests/unit/written.h"
 

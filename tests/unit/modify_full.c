@@ -5,8 +5,8 @@
  */
 #include "tests/unit/unit.h"
 
-#include "lib/txn/delayed.h"
-#include "lib/txn/ticket.h"
+#include "lib/delayed/delayed.h"
+#include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u

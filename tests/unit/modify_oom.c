@@ -13,7 +13,7 @@
 
 #include <btrkit/btrkit.h>
 
-#include "lib/txn/txn.h"
+#include "lib/commit/txn.h"
 #include "tests/audit/audit.h"
 #include "tests/unit/device.h"
 #include "tests/unit/memory.h"

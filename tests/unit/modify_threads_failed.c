@@ -11,8 +11,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "lib/commit/refs.h"
 #include "lib/modify/data.h"
-#include "lib/txn/refs.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u

@@ -4,10 +4,10 @@
 
 /* Helpers shared by the tests of delayed references. */
 
+#include "lib/commit/refs.h"
+#include "lib/commit/refs_head.h"
+#include "lib/commit/settle.h"
 #include "lib/format/feature_bits.h"
-#include "lib/txn/refs.h"
-#include "lib/txn/refs_head.h"
-#include "lib/txn/settle.h"
 #include "tests/unit/written.h"
 
 #define SIZE (160ull << 20)

@@ -12,11 +12,11 @@
 
 #include <btrkit/subvolume_modify.h>
 
+#include "lib/delayed/delayed.h"
 #include "lib/format/items/inode.h"
-#include "lib/txn/bound.h"
-#include "lib/txn/delayed.h"
-#include "lib/txn/reserve.h"
-#include "lib/txn/ticket.h"
+#include "lib/reserve/bound.h"
+#include "lib/reserve/reserve.h"
+#include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u

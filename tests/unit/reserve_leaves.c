@@ -8,9 +8,9 @@
 
 #include <inttypes.h>
 
-#include "lib/txn/continue.h"
-#include "lib/txn/delayed.h"
-#include "lib/txn/ticket.h"
+#include "lib/delayed/delayed.h"
+#include "lib/reserve/continue.h"
+#include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u

@@ -6,10 +6,10 @@
  */
 #include "tests/unit/unit.h"
 
+#include "lib/commit/settle.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/extent.h"
 #include "lib/space/chunk.h"
-#include "lib/txn/settle.h"
 #include "tests/unit/written.h"
 
 #define SIZE (400ull << 20)

@@ -3,11 +3,11 @@
 #include "tests/unit/unit.h"
 
 #include "lib/base/err.h"
+#include "lib/commit/settle.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/format/super.h"
-#include "lib/txn/reserve.h"
-#include "lib/txn/settle.h"
+#include "lib/reserve/reserve.h"
 #include "lib/volume/volume.h"
 #include "tests/unit/written.h"
 

@@ -5,7 +5,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "lib/txn/reserve.h"
+#include "lib/reserve/reserve.h"
 #include "lib/volume/volume.h"
 #include "tests/unit/commit_words.h"
 #include "tests/unit/memory.h"

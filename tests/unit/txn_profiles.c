@@ -9,13 +9,13 @@
 
 #include <sys/stat.h>
 
+#include "lib/commit/data.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
 #include "lib/format/raid.h"
+#include "lib/reserve/reserve.h"
 #include "lib/space/chunk.h"
-#include "lib/txn/data.h"
-#include "lib/txn/reserve.h"
 #include "tests/unit/commit_words.h"
 #include "tests/unit/txn_rig.h"
 

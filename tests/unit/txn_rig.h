@@ -8,7 +8,7 @@
 
 #include <btrkit/btrkit.h>
 
-#include "lib/txn/txn.h"
+#include "lib/commit/txn.h"
 #include "tests/audit/audit.h"
 #include "tests/crash/sparse.h"
 

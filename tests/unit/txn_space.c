@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "lib/format/items/extent.h"
-#include "lib/txn/reserve.h"
+#include "lib/reserve/reserve.h"
 #include "tests/unit/written.h"
 
 #define MIB (1ull << 20)

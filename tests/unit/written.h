@@ -6,7 +6,7 @@
 
 #include <btrkit/btrkit.h>
 
-#include "lib/txn/txn.h"
+#include "lib/commit/txn.h"
 #include "tests/audit/audit.h"
 
 struct written {
