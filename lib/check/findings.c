@@ -10,7 +10,6 @@
 
 #include "lib/check/codes.h"
 #include "lib/check/findings.h"
-#include "lib/check/path.h"
 #include "lib/check/state.h"
 
 void *check_list_add(struct check *c, struct array *list, size_t size)
@@ -242,32 +241,3 @@ void check_tell_failure(struct check *c, uint64_t tree, int ret, const struct bt
 	check_tell(c, code_of(ret, &own), &own);
 }
 
-static int hand_out_code(struct check *c, enum check_code code, const struct btrkit_check_code *public)
-{
-	const struct check_findings *l = &c->findings[code];
-	int ret = 0;
-
-	c->result.findings[public->severity] += l->total;
-	for (size_t i = 0; !ret && i < l->n && c->opts.finding; i++) {
-		const struct check_finding *f = &l->at[i];
-		char *path = check_path(c, &f->what);
-
-		ret = c->opts.finding(c->opts.ctx, &(struct btrkit_finding){ public, f->what, f->has_values, f->found,
-									     f->expected, path, f->times });
-		free(path);
-	}
-	if (!ret && l->total > l->n && c->opts.more)
-		ret = c->opts.more(c->opts.ctx, public, l->total - l->n);
-	return ret;
-}
-
-int check_hand_out(struct check *c)
-{
-	size_t n;
-	const struct btrkit_check_code *codes = btrkit_check_codes(&n);
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < n; i++)
-		ret = hand_out_code(c, (enum check_code)i, &codes[i]);
-	return ret;
-}

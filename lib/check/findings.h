@@ -31,8 +31,6 @@ struct check_place {
 void check_say(struct check *c, enum check_code code, const struct check_place *at, const char *fmt, ...)
 	BTRKIT_PRINTF(4, 5);
 
-/* Passes all findings to the caller's callback. @return 0, or what the callback returned */
-int check_hand_out(struct check *c);
 /*
  * Ends the check: out of memory, an I/O error on the spill file, or a callback that asked to stop.
  * @return @ret, or the error that ended the check earlier

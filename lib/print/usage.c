@@ -12,7 +12,7 @@
 #include "lib/base/digits.h"
 #include "lib/base/err.h"
 #include "lib/print/usage.h"
-#include "lib/usage/state.h"
+#include "lib/usage/damage.h"
 
 const char *const usage_kind_names[] = { "subvolume", "dying", "relocation", "data-relocation", "filesystem" };
 

@@ -16,6 +16,7 @@
 #include "lib/fs/subvolume.h"
 #include "lib/print/usage_html.h"
 #include "lib/print/usage.h"
+#include "lib/usage/query.h"
 #include "lib/usage/state.h"
 
 #define NUMBER_BYTES 21		       /* a 64-bit number in decimal and a null byte */

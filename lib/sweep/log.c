@@ -6,6 +6,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/dir_log.h"
+#include "lib/sweep/leaves.h"
 
 struct reader {
 	const struct sweep_blocks *from;

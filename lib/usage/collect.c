@@ -3,7 +3,11 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/usage/collect.h"
+#include "lib/usage/pending.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/table.h"
 
 /* If less than this part of the budget is left, it is exceeded soon, and collecting again and again would not help. */
 #define STEPS_MAX 64u
@@ -34,6 +38,20 @@ static void take_strays(uint32_t *numbers, struct array *l, bool put)
 		take(numbers, &s[i].set, put);
 }
 
+static void take_pending(struct usage_work *w, uint32_t *numbers, bool put)
+{
+	uint64_t *p = w->pending.at;
+
+	for (size_t i = 0; i < w->pending.n; i++) {
+		const uint32_t set = usage_pending_set(p[i]);
+
+		if (put)
+			p[i] ^= set ^ numbers[set];
+		else
+			numbers[set] = set;
+	}
+}
+
 /* Visits all references to sets. */
 static void take_all(struct usage_work *w, uint32_t *numbers, bool put)
 {
@@ -46,7 +64,7 @@ static void take_all(struct usage_work *w, uint32_t *numbers, bool put)
 	for (unsigned level = 0; level < LEVELS_MAX; level++)
 		take_strays(numbers, &w->strays[level], put);
 	take_strays(numbers, &w->data_strays, put);
-	usage_pending_renumber(w, numbers, put);
+	take_pending(w, numbers, put);
 	take(numbers, &w->filesystem, put);
 }
 

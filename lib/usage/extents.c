@@ -8,9 +8,16 @@
 
 #include "lib/base/err.h"
 #include "lib/io/buffer.h"
+#include "lib/sweep/leaves.h"
 #include "lib/sweep/lost.h"
+#include "lib/usage/damage.h"
 #include "lib/usage/extents.h"
+#include "lib/usage/extents_leaf.h"
 #include "lib/usage/leaves.h"
+#include "lib/usage/read.h"
+#include "lib/usage/state.h"
+#include "lib/usage/table.h"
+#include "lib/usage/work.h"
 #include "lib/volume/volume.h"
 
 struct load {
@@ -22,24 +29,6 @@ struct load {
 	struct usage_refs open;
 	uint64_t end;
 };
-
-static bool has(const struct volume_chunk *c, uint64_t address)
-{
-	return address >= c->logical && address - c->logical < c->length;
-}
-
-bool usage_in_chunk(const struct usage_work *w, uint64_t start, uint64_t length, size_t *hint)
-{
-	const struct volume *v = w->fs->volume;
-	const struct volume_chunk *c;
-
-	if (*hint >= volume_num_chunks(v) || !has(volume_chunk(v, *hint), start))
-		*hint = volume_chunk_from(v, start);
-	if (*hint >= volume_num_chunks(v))
-		return false;
-	c = volume_chunk(v, *hint);
-	return has(c, start) && length <= c->length - (start - c->logical);
-}
 
 static int work(void *ctx, void *slot, struct btrkit_error *err)
 {
@@ -62,8 +51,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 }
 
 /* Determines how many of the first entries overlap the last extent of the previous batch, and reports them. */
-static int skip_overlaps(struct load *l, const struct array *list, size_t entry, size_t *skip,
-			 struct btrkit_error *err)
+static int skip_overlaps(struct load *l, const struct array *list, size_t entry, size_t *skip, struct btrkit_error *err)
 {
 	const struct usage_table t = { .at = list->at, .n = list->n };
 	int ret = 0;

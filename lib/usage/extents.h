@@ -8,6 +8,7 @@
 #include "lib/format/items/extent.h"
 #include "lib/sweep/leaves.h"
 #include "lib/usage/state.h"
+#include "lib/usage/table.h"
 
 /* Summary of the references of a data extent so far. */
 struct usage_refs {
@@ -25,20 +26,20 @@ struct usage_extents_batch {
 	struct node_ref *want;
 	bool *ok;
 	struct array blocks, extents; /* blocks and extents in these leaves */
-	struct usage_refs head;		   /* references of an extent of the previous batch */
-	struct usage_refs open;		   /* references of the last extent */
-	uint64_t end;			   /* end of the last extent */
+	struct usage_refs head;	      /* references of an extent of the previous batch */
+	struct usage_refs open;	      /* references of the last extent */
+	uint64_t end;		      /* end of the last extent */
 	size_t chunk;
 };
 
-/* Adds the blocks and extents of a leaf to the lists of the batch. */
-int usage_extents_leaf(struct usage_extents_batch *b, const uint8_t *leaf, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Completes the last extent: it has no more references in this batch. */
-void usage_extents_end(struct usage_extents_batch *b);
 /* Returns the flags (USAGE_*) for the table. */
 static inline uint32_t usage_refs_flags(const struct shared_refs *refs)
 {
 	return shared_in_any_file(refs) ? USAGE_REFS_DIFFER : 0;
 }
+
+/* Reads the blocks and extents from the extent tree. */
+int usage_load_extents(struct usage_work *w, const struct tree_root *extent_tree,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

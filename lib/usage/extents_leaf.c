@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Decodes a leaf of the extent tree: extents, tree blocks, and whether Linux considers them shared. */
 #include "lib/base/err.h"
+#include "lib/sweep/block.h"
+#include "lib/usage/chunks.h"
+#include "lib/usage/damage.h"
 #include "lib/usage/extents.h"
+#include "lib/usage/extents_leaf.h"
+#include "lib/usage/state.h"
+#include "lib/usage/table.h"
 
 void usage_extents_end(struct usage_extents_batch *b)
 {

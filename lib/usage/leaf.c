@@ -4,7 +4,14 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"
+#include "lib/sweep/block.h"
+#include "lib/usage/damage.h"
+#include "lib/usage/leaf.h"
+#include "lib/usage/pending.h"
+#include "lib/usage/reach.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/table.h"
 
 static void take_inline(struct usage_leaf_reader *r, const struct file_extent *fe)
 {

@@ -3,7 +3,10 @@
 #include "lib/usage/leaves.h"
 
 #include "lib/base/err.h"
+#include "lib/sweep/leaves.h"
 #include "lib/tree/node.h"
+#include "lib/usage/damage.h"
+#include "lib/usage/state.h"
 
 static int get(void *ctx, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
 {

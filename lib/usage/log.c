@@ -3,13 +3,18 @@
  * Adds up the space of log trees: recent changes that Linux will merge into the file trees when it mounts the
  * filesystem.
  */
+#include "lib/base/err.h"
+#include "lib/sweep/leaves.h"
 #include "lib/sweep/log.h"
+#include "lib/usage/damage.h"
+#include "lib/usage/leaves.h"
+#include "lib/usage/log.h"
+#include "lib/usage/reach.h"
+#include "lib/usage/state.h"
+#include "lib/usage/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-#include "lib/base/err.h"
-#include "lib/usage/leaves.h"
 
 struct log {
 	struct usage_work *w;

@@ -3,7 +3,12 @@
  * Walks the trees of the filesystem itself. Normally that is not needed because the extent tree lists their blocks. It
  * is only done to find blocks that a damaged extent tree lacks.
  */
+#include "lib/sweep/leaves.h"
 #include "lib/usage/leaves.h"
+#include "lib/usage/own.h"
+#include "lib/usage/pending.h"
+#include "lib/usage/reach.h"
+#include "lib/usage/state.h"
 
 /* Adds the blocks of the current level in the list. */
 static int own_level(struct usage_work *w, const struct sweep_leaves *l, struct btrkit_error *err)

@@ -6,7 +6,13 @@
  */
 #include "lib/base/err.h"
 #include "lib/tree/node.h"
+#include "lib/usage/damage.h"
+#include "lib/usage/partial.h"
+#include "lib/usage/pending.h"
+#include "lib/usage/reach.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/table.h"
 
 /* A block on the path to drop_progress. */
 struct usage_partial {

@@ -7,6 +7,12 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/usage/paths_dirs.h"
+#include "lib/usage/paths_files.h"
+#include "lib/usage/paths_link.h"
+#include "lib/usage/paths_ranges.h"
+#include "lib/usage/state.h"
+#include "lib/usage/work.h"
 
 static int load(struct paths_work *pw, struct btrkit_error *err)
 {

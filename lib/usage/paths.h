@@ -65,8 +65,8 @@ struct paths_top {
 struct btrkit_usage_paths {
 	struct paths_node *nodes;
 	size_t num_nodes;
-	struct array names; /* bytes */
-	struct paths_top *tops;	 /* by id */
+	struct array names;	/* bytes */
+	struct paths_top *tops; /* by id */
 	size_t num_tops;
 };
 
@@ -140,44 +140,5 @@ struct paths_reader {
 	/* Called by one thread at a time, ordered by subvolume and key. */
 	int (*gather)(struct paths_batch *b, struct btrkit_error *err);
 };
-
-/* Reads all leaves of all subvolumes. */
-int paths_read(struct paths_work *pw, const struct paths_reader *reader, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Reports damage in an item of a leaf; does nothing if @ret is 0. */
-int paths_blame(struct paths_batch *b, const uint8_t *leaf, uint32_t slot, int ret, struct btrkit_error *what,
-		struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Moves to the first item of an inode with at least @type. @return 0; 1: there is none, or it is unreadable; <0 */
-int paths_seek(struct paths_batch *b, struct cursor *c, uint64_t inode, uint8_t type,
-	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Reports damage of a subvolume. */
-int paths_tell(struct paths_work *pw, uint64_t subvolume, struct btrkit_error *what,
-	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/* Appends a name; NULL: reserves @len bytes. @return its offset; UINT64_MAX: out of memory */
-uint64_t paths_keep_name(struct array *names, const void *name, size_t len);
-
-/* Finds the subvolumes in the root tree. */
-int paths_find_subvolumes(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Finds the directories among the inodes. */
-int paths_find_dirs(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Links the directories with their parents and creates the nodes. */
-int paths_link(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Counts the files in their directories. */
-int paths_count(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/*
- * Returns the number of the directory with an inode; *hint is a number to try first. @return PATHS_NONE: there is none
- */
-uint32_t paths_find_dir(const struct paths_work *pw, const struct paths_subvolume *s, uint64_t inode, uint32_t *hint);
-/* Returns the lowest common ancestor of two nodes, which may be one of them; PATHS_NONE if there is none. */
-uint32_t paths_common(const struct btrkit_usage_paths *p, uint32_t a, uint32_t b);
-
-/* @range_memory: see struct btrkit_usage_paths_options */
-int paths_ranges_init(struct paths_ranges *r, uint64_t range_memory, size_t num_nodes, uint32_t sectorsize,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-void paths_ranges_release(struct paths_ranges *r);
-void paths_ranges_add(struct paths_ranges *r, const struct paths_range *ranges, size_t n);
-/* Adds up the ranges in the window, and moves the window to the addresses after it. @return whether there are any */
-bool paths_ranges_sum(struct paths_ranges *r, struct btrkit_usage_paths *p);
 
 #endif

@@ -7,7 +7,20 @@
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
+#include "lib/sweep/block.h"
+#include "lib/usage/damage.h"
 #include "lib/usage/paths.h"
+#include "lib/usage/paths_dirs.h"
+#include "lib/usage/paths_files.h"
+#include "lib/usage/paths_link.h"
+#include "lib/usage/paths_ranges.h"
+#include "lib/usage/paths_read.h"
+#include "lib/usage/query.h"
+#include "lib/usage/sets.h"
+#include "lib/usage/state.h"
+#include "lib/usage/sum.h"
+#include "lib/usage/table.h"
+#include "lib/usage/work.h"
 
 /* Values of usage_extent.common: 0: no reference so far; NOWHERE: no common directory; otherwise a node plus 1. */
 #define NOWHERE UINT32_MAX

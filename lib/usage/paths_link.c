@@ -6,6 +6,9 @@
 
 #include "lib/base/err.h"
 #include "lib/usage/paths.h"
+#include "lib/usage/paths_dirs.h"
+#include "lib/usage/paths_link.h"
+#include "lib/usage/paths_read.h"
 
 /* Directories deeper than this have no node of their own: Linux cannot use longer paths. */
 #define NODE_DEPTH_MAX 4096u
@@ -15,9 +18,9 @@
 
 struct link {
 	struct paths_work *pw;
-	uint32_t limit;		/* maximum depth of nodes */
-	uint32_t *order;	/* all directories sorted by parent and index */
-	uint32_t *next;		/* per directory: index in order of its next child */
+	uint32_t limit;	   /* maximum depth of nodes */
+	uint32_t *order;   /* all directories sorted by parent and index */
+	uint32_t *next;	   /* per directory: index in order of its next child */
 	struct array list; /* struct paths_node */
 };
 

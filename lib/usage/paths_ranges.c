@@ -4,6 +4,7 @@
 
 #include "lib/base/err.h"
 #include "lib/usage/paths.h"
+#include "lib/usage/paths_ranges.h"
 
 #define MEMORY_DEFAULT (128u << 20)
 #define ROOM_MIN 64u

@@ -4,8 +4,15 @@
 
 #include "lib/base/err.h"
 #include "lib/io/buffer.h"
+#include "lib/sweep/block.h"
+#include "lib/sweep/leaves.h"
+#include "lib/usage/damage.h"
 #include "lib/usage/leaves.h"
 #include "lib/usage/paths.h"
+#include "lib/usage/paths_read.h"
+#include "lib/usage/read.h"
+#include "lib/usage/state.h"
+#include "lib/usage/work.h"
 #include "lib/volume/volume.h"
 
 struct reading {

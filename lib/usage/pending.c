@@ -8,22 +8,16 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/usage/collect.h"
+#include "lib/usage/pending.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/table.h"
 
 /* What is noted may take this part of the memory for sets, up to a limit. Sorting needs the same amount again. */
 #define PENDING_PART 8u
 #define PENDING_MAX (16u << 20)
-/* An entry is a place in a table, and in its lower bits a set. */
-#define SET_BITS 30u
 #define DIGIT_BITS 11u
-
-static_assert(SETS_MAX <= 1u << SET_BITS, "a set does not fit into an entry");
-static_assert(USAGE_TABLE_MAX <= 1ull << (64 - SET_BITS), "a place does not fit into an entry");
-
-static uint32_t set_of(uint64_t entry)
-{
-	return entry & ((1u << SET_BITS) - 1);
-}
 
 int usage_add_later(struct array *pending, size_t at, atomic_uint *to, uint32_t set, struct btrkit_error *err)
 {
@@ -36,12 +30,12 @@ int usage_add_later(struct array *pending, size_t at, atomic_uint *to, uint32_t 
 		return 0;
 	/* A leaf may refer to an extent hundreds of times. */
 	p = pending->at;
-	if (pending->n && p[pending->n - 1] == ((uint64_t)at << SET_BITS | set))
+	if (pending->n && p[pending->n - 1] == ((uint64_t)at << USAGE_PENDING_SET_BITS | set))
 		return 0;
 	p = array_add(pending, sizeof(*p), err);
 	if (!p)
 		return -ENOMEM;
-	*p = (uint64_t)at << SET_BITS | set;
+	*p = (uint64_t)at << USAGE_PENDING_SET_BITS | set;
 	return 0;
 }
 
@@ -85,20 +79,6 @@ int usage_pending_gather(struct usage_work *w, struct array *from, struct btrkit
 	return ret;
 }
 
-void usage_pending_renumber(struct usage_work *w, uint32_t *numbers, bool put)
-{
-	uint64_t *p = w->pending.at;
-
-	for (size_t i = 0; i < w->pending.n; i++) {
-		const uint32_t set = set_of(p[i]);
-
-		if (put)
-			p[i] ^= set ^ numbers[set];
-		else
-			numbers[set] = set;
-	}
-}
-
 bool usage_pending_is_full(struct usage_work *w)
 {
 	const uint64_t part = w->opts.set_memory / PENDING_PART / sizeof(uint64_t);
@@ -131,12 +111,12 @@ static void distribute(const uint64_t *from, uint64_t *to, size_t n, unsigned sh
 /* Sorts by the place in a table of @entries entries; equal places stay in the order in which they were noted. */
 static int sort_pending(struct array *l, size_t entries, struct btrkit_error *err)
 {
-	const uint64_t max = (uint64_t)(entries - 1) << SET_BITS;
+	const uint64_t max = (uint64_t)(entries - 1) << USAGE_PENDING_SET_BITS;
 	uint64_t *other = reallocarray(NULL, l->n, sizeof(*other));
 
 	if (!other)
 		return err_nomem(err);
-	for (unsigned shift = SET_BITS; shift < 64 && max >> shift; shift += DIGIT_BITS) {
+	for (unsigned shift = USAGE_PENDING_SET_BITS; shift < 64 && max >> shift; shift += DIGIT_BITS) {
 		uint64_t *sorted = other;
 
 		distribute(l->at, sorted, l->n, shift);
@@ -159,19 +139,18 @@ static int add_number(struct array *sets, uint32_t set, struct btrkit_error *err
 }
 
 /* Adds all owners that were noted for one place, from entry @i on. @return 0 with the first entry of the next place */
-static int settle_place(struct usage_work *w, size_t *i, atomic_uint *to, struct array *sets,
-			struct btrkit_error *err)
+static int settle_place(struct usage_work *w, size_t *i, atomic_uint *to, struct array *sets, struct btrkit_error *err)
 {
-	const uint64_t *p = w->pending.at, place = p[*i] >> SET_BITS;
+	const uint64_t *p = w->pending.at, place = p[*i] >> USAGE_PENDING_SET_BITS;
 	uint32_t last = atomic_load_explicit(to, memory_order_relaxed), both;
 	int ret;
 
 	sets->n = 0;
 	ret = add_number(sets, last, err);
-	for (; !ret && *i < w->pending.n && p[*i] >> SET_BITS == place; ++*i) {
-		if (set_of(p[*i]) == last)
+	for (; !ret && *i < w->pending.n && p[*i] >> USAGE_PENDING_SET_BITS == place; ++*i) {
+		if (usage_pending_set(p[*i]) == last)
 			continue;
-		last = set_of(p[*i]);
+		last = usage_pending_set(p[*i]);
 		ret = add_number(sets, last, err);
 	}
 	if (!ret)
@@ -200,7 +179,7 @@ int usage_pending_settle(struct usage_work *w, bool data, struct btrkit_error *e
 		return collect_if_many(w, err);
 	ret = sort_pending(&w->pending, data ? w->u->extents.n : w->u->blocks.n, err);
 	for (size_t i = 0; !ret && i < w->pending.n;) {
-		const size_t place = ((const uint64_t *)w->pending.at)[i] >> SET_BITS;
+		const size_t place = ((const uint64_t *)w->pending.at)[i] >> USAGE_PENDING_SET_BITS;
 
 		ret = settle_place(w, &i, set_at(w, data, place), &sets, err);
 		if (!ret)

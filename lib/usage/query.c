@@ -4,7 +4,11 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/usage/query.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/sum.h"
+#include "lib/usage/table.h"
 
 size_t btrkit_usage_num_owners(const struct btrkit_usage *u)
 {

@@ -8,7 +8,13 @@
 
 #include "lib/base/err.h"
 #include "lib/sweep/lost.h"
+#include "lib/usage/chunks.h"
+#include "lib/usage/damage.h"
+#include "lib/usage/pending.h"
+#include "lib/usage/reach.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/table.h"
 
 static int add_locked(struct usage_work *w, struct array *l, const struct usage_stray *s, struct btrkit_error *err)
 {
@@ -21,8 +27,8 @@ static int add_locked(struct usage_work *w, struct array *l, const struct usage_
 }
 
 /* @i: its number in the table; SIZE_MAX: not in the table */
-static int reach(struct usage_work *w, struct array *pending, const struct usage_pointer *p, size_t i,
-		 uint32_t set, struct btrkit_error *err)
+static int reach(struct usage_work *w, struct array *pending, const struct usage_pointer *p, size_t i, uint32_t set,
+		 struct btrkit_error *err)
 {
 	struct usage_table *t = &w->u->blocks;
 

@@ -5,6 +5,8 @@
  */
 #include "lib/base/err.h"
 #include "lib/tree/node.h"
+#include "lib/usage/damage.h"
+#include "lib/usage/read.h"
 #include "lib/usage/state.h"
 
 static int read_one(struct usage_work *w, const struct node_ref *ref, uint32_t set, uint8_t *buf, bool *ok,

@@ -140,8 +140,8 @@ static int intern(struct sets *s, const struct set_run *runs, uint32_t n, uint32
 		}
 	}
 	if (s->bytes + bytes > s->budget || s->n == SETS_MAX)
-		return err_set(err, BTRKIT_NO_MEMORY,
-			       "sets of owners exceed the limit of %" PRIu64 " bytes", s->budget);
+		return err_set(err, BTRKIT_NO_MEMORY, "sets of owners exceed the limit of %" PRIu64 " bytes",
+			       s->budget);
 	copy = place_runs(s, n);
 	if (!copy || make_room(s))
 		return err_nomem(err);

@@ -4,7 +4,11 @@
 
 #include "lib/backref/shared.h"
 #include "lib/base/err.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/sum.h"
+#include "lib/usage/table.h"
+#include "lib/usage/work.h"
 
 void usage_space_add(struct btrkit_usage_space *to, const struct btrkit_usage_space *more)
 {

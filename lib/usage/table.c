@@ -128,3 +128,12 @@ void usage_table_release(struct usage_table *t)
 	free(t->index);
 	*t = (struct usage_table){ 0 };
 }
+
+uint32_t usage_digest(const struct disk_key *key)
+{
+	uint64_t h = le64_get(key->objectid) * 0x9e3779b97f4a7c15u;
+
+	h = (h ^ h >> 32 ^ key->type) * 0xff51afd7ed558ccdu;
+	h = (h ^ h >> 32 ^ le64_get(key->offset)) * 0xc4ceb9fe1a85ec53u;
+	return (uint32_t)(h >> 40) % USAGE_DIGEST_MAX + 1;
+}

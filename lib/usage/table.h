@@ -12,6 +12,8 @@
 
 #include <btrkit/error.h>
 
+#include "lib/format/disk.h"
+
 /* Addresses are multiples of 4096; the lower bits hold the level, and a digest of the first key. */
 #define USAGE_ADDRESS (~4095ull)
 #define USAGE_LEVEL 7u
@@ -25,8 +27,8 @@ struct usage_block {
 };
 
 enum usage_flag {
-	USAGE_WRITTEN = 1 << 0,	 /* a regular file extent refers to it */
-	USAGE_PREALLOC = 1 << 1, /* a preallocated file extent refers to it */
+	USAGE_WRITTEN = 1 << 0,	    /* a regular file extent refers to it */
+	USAGE_PREALLOC = 1 << 1,    /* a preallocated file extent refers to it */
 	USAGE_REFS_DIFFER = 1 << 2, /* its references alone make the extent shared, see lib/backref/shared.h */
 	USAGE_IN_SHARED_LEAF = 1 << 3,
 	USAGE_DOUBTFUL = 1 << 4, /* a contradiction with a file extent was reported */
@@ -172,5 +174,8 @@ static inline unsigned long long usage_place(uint64_t bytenr, unsigned level, ui
 {
 	return bytenr | level | digest << USAGE_DIGEST_SHIFT;
 }
+
+/* Returns a short hash of a key, to detect that a block is not the expected one. */
+uint32_t usage_digest(const struct disk_key *key);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The order of the steps, and functions that all of them use. */
+/* The order of the steps. */
 #include <btrkit/usage.h>
 
 #include <errno.h>
@@ -10,166 +10,23 @@
 #include "lib/base/each.h"
 #include "lib/base/err.h"
 #include "lib/base/text.h"
+#include "lib/usage/extents.h"
+#include "lib/usage/log.h"
+#include "lib/usage/roots.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/sum.h"
+#include "lib/usage/table.h"
+#include "lib/usage/walk.h"
+#include "lib/usage/work.h"
 
 #define SET_MEMORY_DEFAULT (128u << 20)
-
-static struct usage_place place_of(const struct btrkit_error *what)
-{
-	return (struct usage_place){ what->logical, what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX };
-}
-
-/* Returns the index of the first recorded place that is not before @place. */
-static size_t find_told(const struct array *l, const struct usage_place *place)
-{
-	const struct usage_place *at = l->at;
-	size_t low = 0, high = l->n;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (at[mid].logical < place->logical ||
-		    (at[mid].logical == place->logical && at[mid].slot < place->slot))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *what)
-{
-	const struct usage_place place = place_of(what), *at = u->told.at;
-	const size_t i = find_told(&u->told, &place);
-
-	return what->places & BTRKIT_AT_LOGICAL && i < u->told.n && at[i].logical == place.logical &&
-	       at[i].slot == place.slot;
-}
-
-/* Records a place, unless memory is short or there are too many. */
-static void keep_told(struct array *l, const struct btrkit_error *what)
-{
-	const struct usage_place place = place_of(what);
-	const size_t i = find_told(l, &place);
-	struct usage_place *at;
-
-	if (!(what->places & BTRKIT_AT_LOGICAL) || l->n == USAGE_TOLD_MAX || !array_add(l, sizeof(*at), NULL))
-		return;
-	at = l->at;
-	memmove(at + i + 1, at + i, (l->n - 1 - i) * sizeof(*at));
-	at[i] = place;
-}
-
-int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what, struct btrkit_error *err)
-{
-	int r = 0;
-
-	if (ret == -ENOMEM || !w->opts.damage)
-		return err_pass(err, what, ret);
-	pthread_mutex_lock(&w->lock);
-	if (!usage_was_told(w->u, what)) {
-		keep_told(&w->u->told, what);
-		w->u->total.damaged++;
-		r = w->opts.damage(w->opts.damage_ctx, what);
-	}
-	pthread_mutex_unlock(&w->lock);
-	return r;
-}
-
-#define OWNERS_NAMED 3u
-
-/* Finds the first owners of a set by outer number. @return the number of owners */
-static size_t first_owners(const struct usage_work *w, uint32_t set, uint32_t first[OWNERS_NAMED])
-{
-	const struct set s = sets_get(&w->u->sets, set);
-	size_t n = 0;
-
-	for (uint32_t run = 0; run < s.num_runs; run++) {
-		for (uint32_t i = s.runs[run].first; i <= s.runs[run].last; i++) {
-			uint32_t owner = w->u->outside[i];
-
-			for (size_t k = 0; k < OWNERS_NAMED && k < n + 1; k++) {
-				const uint32_t moved = first[k];
-
-				if (k < n && moved < owner)
-					continue;
-				first[k] = owner;
-				if (k == n)
-					break;
-				owner = moved;
-			}
-			n++;
-		}
-	}
-	return n;
-}
-
-static uint64_t tree_of(const struct btrkit_usage_owner *o)
-{
-	switch (o->kind) {
-	case BTRKIT_USAGE_RELOCATION:
-		return OID_TREE_RELOC;
-	case BTRKIT_USAGE_DATA_RELOCATION:
-		return OID_DATA_RELOC_TREE;
-	default:
-		return o->id;
-	}
-}
-
-int usage_damage_of(struct usage_work *w, uint32_t set, int ret, struct btrkit_error *what, struct btrkit_error *err)
-{
-	uint32_t first[OWNERS_NAMED] = { 0 };
-	size_t n;
-
-	if (ret == -ENOMEM || !set || set == w->filesystem)
-		return usage_damage(w, ret, what, err);
-	n = first_owners(w, set, first);
-	if (n == 1) {
-		err_at_tree(what, tree_of(&w->u->owners[first[0]]));
-		return usage_damage(w, ret, what, err);
-	}
-	for (size_t i = 0; i < n && i < OWNERS_NAMED; i++)
-		text_add(what->message, sizeof(what->message), "%s%" PRIu64, i ? ", " : "; of trees ",
-			 tree_of(&w->u->owners[first[i]]));
-	if (n > OWNERS_NAMED)
-		text_add(what->message, sizeof(what->message), " and %zu more", n - OWNERS_NAMED);
-	return usage_damage(w, ret, what, err);
-}
-
-int usage_progress(struct usage_work *w, uint64_t n, struct btrkit_error *err)
-{
-	int ret;
-
-	w->done += n;
-	if (!w->opts.progress)
-		return 0;
-	ret = w->opts.progress(w->opts.progress_ctx, w->done, w->due);
-	return ret ? err_system(err, ret, "interrupted by the caller") : 0;
-}
-
-int usage_pipeline(struct usage_work *w, const struct pipeline_ops *ops, void *const *slots, size_t n,
-		   struct pipeline **ret, struct btrkit_error *err)
-{
-	struct btrkit_error own = BTRKIT_ERROR_INIT;
-	int r = pipeline_create(ops, w->threads, slots, n, ret, &own);
-
-	return r == -EAGAIN ? pipeline_create(ops, 0, slots, n, ret, err) : err_pass(err, &own, r);
-}
 
 static int judge_options(const struct btrkit_fs *fs, const struct btrkit_usage_options *opts, struct btrkit_error *err)
 {
 	if (opts->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
 	return fs_check_committed(fs, err);
-}
-
-unsigned usage_threads(unsigned wanted)
-{
-	unsigned threads = wanted ? wanted : each_processor();
-
-	if (threads > USAGE_THREADS_MAX)
-		threads = USAGE_THREADS_MAX;
-	return threads == 1 ? 0 : threads;
 }
 
 static int load(struct usage_work *w, struct btrkit_error *err)

@@ -8,8 +8,21 @@
 
 #include "lib/base/err.h"
 #include "lib/io/buffer.h"
+#include "lib/sweep/block.h"
 #include "lib/tree/node.h"
+#include "lib/usage/collect.h"
+#include "lib/usage/damage.h"
+#include "lib/usage/leaf.h"
+#include "lib/usage/own.h"
+#include "lib/usage/partial.h"
+#include "lib/usage/pending.h"
+#include "lib/usage/reach.h"
+#include "lib/usage/read.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/table.h"
+#include "lib/usage/walk.h"
+#include "lib/usage/work.h"
 #include "lib/volume/volume.h"
 
 /* A batch of blocks of a level. */
@@ -39,15 +52,6 @@ static uint64_t whole_generation(const struct usage_work *w, uint32_t low)
 	const uint64_t ret = (now & ~(uint64_t)UINT32_MAX) | low;
 
 	return ret > now + 1 && ret > UINT32_MAX ? ret - UINT32_MAX - 1 : ret;
-}
-
-uint32_t usage_digest(const struct disk_key *key)
-{
-	uint64_t h = le64_get(key->objectid) * 0x9e3779b97f4a7c15u;
-
-	h = (h ^ h >> 32 ^ key->type) * 0xff51afd7ed558ccdu;
-	h = (h ^ h >> 32 ^ le64_get(key->offset)) * 0xc4ceb9fe1a85ec53u;
-	return (uint32_t)(h >> 40) % USAGE_DIGEST_MAX + 1;
 }
 
 static int read_node(struct batch *b, const uint8_t *node, uint32_t set, struct btrkit_error *err)

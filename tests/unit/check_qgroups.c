@@ -8,8 +8,9 @@
 #include "tests/unit/session.h"
 
 #include "lib/check/quota/qgroup_count.h"
-#include "lib/check/quota/qgroups.h"
+#include "lib/check/quota/quota.h"
 #include "lib/check/state.h"
+#include "lib/usage/state.h"
 
 #define SUBVOLUMES 24u
 #define OWNERS_MAX (SUBVOLUMES + 2) /* including other trees */

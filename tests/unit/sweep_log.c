@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "lib/format/items/dir_log.h"
+#include "lib/sweep/leaves.h"
 #include "lib/sweep/log.h"
 #include "lib/sweep/lost.h"
 #include "tests/unit/synthetic.h"

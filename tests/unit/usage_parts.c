@@ -5,7 +5,11 @@
  */
 #include "tests/unit/unit.h"
 
+#include "lib/usage/pending.h"
+#include "lib/usage/roots.h"
+#include "lib/usage/sets.h"
 #include "lib/usage/state.h"
+#include "lib/usage/table.h"
 
 /* Every set of eight owners, computed in many ways. */
 static void equal_sets_are_one(void **state)

@@ -5,7 +5,7 @@
 #include "lib/check/codes.h"
 #include "lib/check/data/csums.h"
 #include "lib/check/findings.h"
-#include "lib/check/log/log_data.h"
+#include "lib/check/log/log_ranges.h"
 #include "lib/check/ranges.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/items.h"

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Verifies all data that has checksums, piece by piece in address order. */
-#include "lib/check/data/data.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/base/each.h"
+#include "lib/check/data/data.h"
 #include "lib/check/data/data_parity.h"
+#include "lib/check/data/data_progress.h"
 #include "lib/check/data/data_sectors.h"
 #include "lib/check/findings.h"
-#include "lib/check/log/log_data.h"
+#include "lib/check/log/log_ranges.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/items.h"
 #include "lib/check/trees/roots.h"
@@ -17,6 +14,10 @@
 #include "lib/format/feature.h"
 #include "lib/format/feature_bits.h"
 #include "lib/space/range.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 
 #define PIECE_BYTES (1u << 20)
 #define BATCH_PIECES 256u
@@ -31,19 +32,6 @@ struct gathering {
 	size_t sums_len;
 	size_t group_hint;
 };
-
-void data_progress(struct data_check *d, uint64_t n)
-{
-	const uint32_t unit = d->c->items.nodesize;
-	uint64_t units;
-
-	pthread_mutex_lock(&d->c->lock);
-	units = (d->bytes + n) / unit - d->bytes / unit;
-	d->bytes += n;
-	pthread_mutex_unlock(&d->c->lock);
-	if (units)
-		check_progress(d->c, units);
-}
 
 static void work(void *ctx, size_t i)
 {

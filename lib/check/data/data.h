@@ -4,26 +4,6 @@
 
 #include "lib/check/state.h"
 
-#define DATA_BAD_MAX 65536u /* limit on recorded addresses */
-
-/* Shared by the passes over the data; protected by check.lock. */
-struct data_check {
-	struct check *c;
-	uint64_t bytes; /* done, for progress */
-	uint64_t *bad;	/* addresses of sectors with a damaged copy; sorted at the end */
-	size_t num_bad;
-};
-
-/* Adds @n bytes to the progress. */
-void data_progress(struct data_check *d, uint64_t n);
-
-/* data_sectors.c: a run of data in one chunk and one checksum item. */
-struct data_piece {
-	uint64_t logical, length;
-	const uint8_t *sums;
-	uint64_t tree; /* the tree with the checksums */
-};
-
 /* Verifies every copy of the data against its checksums, and parity. */
 int check_data(struct check *c);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/base/each.h"
-#include "lib/check/data/data.h"
+#include "lib/check/data/data_progress.h"
 #include "lib/check/data/data_bare.h"
 #include "lib/check/data/data_parity.h"
 #include "lib/check/findings.h"

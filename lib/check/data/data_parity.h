@@ -2,7 +2,7 @@
 #ifndef BTRKIT_CHECK_DATA_PARITY_H
 #define BTRKIT_CHECK_DATA_PARITY_H
 
-#include "lib/check/data/data.h"
+#include "lib/check/data/data_progress.h"
 #include "lib/check/state.h"
 
 uint64_t data_parity_bytes(const struct check *c);

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/check/data/data.h"
+#include "lib/check/data/data_progress.h"
 #include "lib/check/data/data_sectors.h"
 #include "lib/check/findings.h"
-#include "lib/check/log/log_data.h"
+#include "lib/check/log/log_ranges.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/read.h"
 #include "lib/check/trees/table.h"

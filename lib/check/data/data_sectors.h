@@ -2,7 +2,7 @@
 #ifndef BTRKIT_CHECK_DATA_SECTORS_H
 #define BTRKIT_CHECK_DATA_SECTORS_H
 
-#include "lib/check/data/data.h"
+#include "lib/check/data/data_progress.h"
 
 void data_judge_piece(struct data_check *d, const struct data_piece *p);
 

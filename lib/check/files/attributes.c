@@ -5,6 +5,7 @@
 
 #include "lib/check/files/attributes.h"
 #include "lib/check/files/span.h"
+#include "lib/check/files/span_reader.h"
 #include "lib/check/findings.h"
 #include "lib/format/acl.h"
 #include "lib/format/attribute.h"

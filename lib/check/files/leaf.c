@@ -10,6 +10,7 @@
 #include "lib/check/files/leaf.h"
 #include "lib/check/files/leaves.h"
 #include "lib/check/files/span.h"
+#include "lib/check/files/unknown.h"
 #include "lib/check/findings.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/read.h"
@@ -40,12 +41,6 @@ static const struct {
 	{ KEY_DEV_ITEM, KEY_DEV_ITEM, OID_CHUNK_TREE },
 	{ KEY_CHUNK_ITEM, KEY_CHUNK_ITEM, OID_CHUNK_TREE },
 };
-
-void check_unknown_item(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item)
-{
-	check_say(c, CHECK_ITEM_UNKNOWN, &(struct check_place){ tree, leaf->bytenr, &item->key, "key.type" },
-		  "unknown item type %u", item->key.type);
-}
 
 static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, uint32_t slot, const struct item *item)
 {

@@ -3,7 +3,6 @@
 #define BTRKIT_CHECK_LEAF_H
 
 #include "lib/check/files/leaves.h"
-#include "lib/check/state.h"
 
 /* Reads the first @n leaves of reader.wanted, which are in address order. */
 void leaves_read(struct reader *r, size_t n);
@@ -14,7 +13,5 @@ void leaves_read(struct reader *r, size_t n);
 struct reader *leaves_take_reader(struct leaves *l);
 void leaves_put_reader(struct leaves *l, struct reader *r);
 void leaves_free_readers(struct leaves *l);
-/* Reports an item of a type that nothing reads. */
-void check_unknown_item(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item);
 
 #endif

@@ -4,23 +4,14 @@
 
 #include <inttypes.h>
 
-#include "lib/check/codes.h"
 #include "lib/check/files/file_refs.h"
 #include "lib/check/files/inode.h"
-#include "lib/check/files/leaf.h"
 #include "lib/check/files/span_dir.h"
 #include "lib/check/files/span_file.h"
+#include "lib/check/files/unknown.h"
 #include "lib/check/findings.h"
 #include "lib/check/state.h"
 #include "lib/format/items/verity.h"
-
-void span_say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
-	      const char *words, uint64_t number)
-{
-	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, field };
-
-	check_say(r->c, code, &at, "%s%" PRIu64, words, number);
-}
 
 static struct span_inode *last_of(struct span *s)
 {

@@ -9,7 +9,6 @@
  * of them use its span.
  */
 
-#include "lib/check/codes.h"
 #include "lib/check/files/file_refs.h"
 #include "lib/check/state.h"
 #include "lib/format/items/dir.h"
@@ -92,10 +91,6 @@ struct span_reader {
 	struct span *span;
 	struct span_inode *inode; /* the current one */
 };
-
-/* span.c: reports a wrong item of the leaf. The message is @words followed by @number. */
-void span_say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
-	      const char *words, uint64_t number);
 
 #define DIR_INDEX_FIRST 2 /* 0 and 1 stand for "." and ".." */
 /* readdir() continues at a signed position past the last index: from this index on, Linux would never see the end. */

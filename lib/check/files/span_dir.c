@@ -7,6 +7,7 @@
 #include "lib/check/files/attributes.h"
 #include "lib/check/files/span.h"
 #include "lib/check/files/span_dir.h"
+#include "lib/check/files/span_reader.h"
 #include "lib/check/hash.h"
 #include "lib/check/state.h"
 

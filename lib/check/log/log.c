@@ -3,26 +3,21 @@
  * Checks the log trees, which Linux replays at mount. The extent tree has no record of them, so their blocks must lie
  * in space that it shows as free.
  */
-#include "lib/check/log/log.h"
-
-#include <stdlib.h>
-
-#include "lib/check/codes.h"
 #include "lib/check/findings.h"
+#include "lib/check/log/log.h"
 #include "lib/check/log/log_data.h"
 #include "lib/check/log/log_files.h"
+#include "lib/check/log/log_state.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/read.h"
 #include "lib/check/trees/roots.h"
-#include "lib/check/trees/table.h"
 #include "lib/check/volume/groups.h"
 #include "lib/io/buffer.h"
+#include "lib/sweep/leaves.h"
+#include "lib/sweep/log.h"
 
-void log_say(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
-	     const char *message)
-{
-	check_say(l->c, code, &(struct check_place){ OID_TREE_LOG, logical, key, field }, "%s", message);
-}
+#include <stdlib.h>
+
 
 /* Records a visit of a block. @return whether it is the first */
 static bool meet(struct log *l, uint64_t bytenr)
@@ -43,22 +38,6 @@ static bool meet(struct log *l, uint64_t bytenr)
 	free(b);
 	check_fail(l->c, err_nomem(&err), &err);
 	return false;
-}
-
-bool log_is_used(struct log *l, uint64_t start, uint64_t length)
-{
-	const struct check_tables *t = &l->c->tables;
-	size_t i;
-
-	if (check_find_extent(t, start, l->c->items.sectorsize, &l->hints.extent))
-		return true;
-	i = check_table_lower_bound(&t->extents, start, NULL);
-	if (i < t->extents.n && check_extent_start(check_extent_at(t, i)) - start < length)
-		return true;
-	i = check_table_lower_bound(&t->blocks, start, &l->block_hint);
-	if (i < t->blocks.n && check_block_bytenr(check_block_at(t, i)) - start < length)
-		return true;
-	return i && start - check_block_bytenr(check_block_at(t, i - 1)) < l->c->items.nodesize;
 }
 
 /* Checks a pointer to a block, which has a key if it is in a node. @return whether to follow it */

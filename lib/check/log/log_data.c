@@ -8,14 +8,14 @@
 #include "lib/check/data/csums.h"
 #include "lib/check/files/extent_fields.h"
 #include "lib/check/findings.h"
-#include "lib/check/log/log.h"
 #include "lib/check/log/log_data.h"
-#include "lib/check/ranges.h"
+#include "lib/check/log/log_state.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/table.h"
 #include "lib/check/volume/groups.h"
 #include "lib/format/items/csum.h"
 #include "lib/format/items/inode.h"
+#include "lib/sweep/log.h"
 
 static bool is_known(struct log *l, const struct file_extent *fe)
 {
@@ -273,28 +273,3 @@ void log_data_join(struct log *l)
 	l->c->log_data.n = n;
 }
 
-bool check_log_data(const struct check *c, uint64_t logical, uint64_t *end)
-{
-	const struct range *data = c->log_data.at;
-	const size_t i = check_ranges_behind(&c->log_data, logical);
-
-	if (i == c->log_data.n)
-		return false;
-	if (data[i].start > logical) {
-		if (data[i].start < *end)
-			*end = data[i].start;
-		return false;
-	}
-	if (range_end(&data[i]) < *end)
-		*end = range_end(&data[i]);
-	return true;
-}
-
-void check_log_sums_release(struct check *c)
-{
-	struct check_log_sum *sums = c->log_sums.at;
-
-	for (size_t i = 0; i < c->log_sums.n; i++)
-		free(sums[i].sums);
-	free(sums);
-}

@@ -2,8 +2,8 @@
 #ifndef BTRKIT_CHECK_LOG_DATA_H
 #define BTRKIT_CHECK_LOG_DATA_H
 
-#include "lib/check/log/log.h"
-#include "lib/check/state.h"
+#include "lib/check/log/log_state.h"
+#include "lib/sweep/log.h"
 
 /* Events, and called at the end of a tree. */
 int log_data_extent(void *ctx, const struct sweep_log_item *at, const struct file_extent *fe, struct btrkit_error *err);
@@ -12,11 +12,5 @@ int log_data_csums(void *ctx, const struct sweep_log_item *at, uint64_t start, u
 void log_data_end(struct log *l);
 /* Called at the end of all log trees: merges their data. */
 void log_data_join(struct log *l);
-/*
- * Whether only a log refers to the data at an address. *end is lowered to where the answer changes: the
- * end of that data, or the start of the next.
- */
-bool check_log_data(const struct check *c, uint64_t logical, uint64_t *end);
-void check_log_sums_release(struct check *c);
 
 #endif

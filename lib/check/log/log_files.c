@@ -5,16 +5,17 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/check/codes.h"
-#include "lib/check/files/leaf.h"
 #include "lib/check/files/span.h"
+#include "lib/check/files/unknown.h"
 #include "lib/check/findings.h"
-#include "lib/check/log/log.h"
 #include "lib/check/log/log_data.h"
 #include "lib/check/log/log_files.h"
+#include "lib/check/log/log_state.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/items.h"
 #include "lib/check/trees/roots.h"
 #include "lib/format/items/dir.h"
+#include "lib/sweep/log.h"
 
 #define MODE_NONE 0u		/* the inode does not exist */
 #define MODE_UNKNOWN UINT32_MAX /* the inode cannot be read */

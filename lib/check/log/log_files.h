@@ -2,7 +2,8 @@
 #ifndef BTRKIT_CHECK_LOG_FILES_H
 #define BTRKIT_CHECK_LOG_FILES_H
 
-#include "lib/check/log/log.h"
+#include "lib/check/log/log_state.h"
+#include "lib/sweep/log.h"
 
 /* Called at the start and end of a log, and for each invalid item. */
 void log_files_begin(struct log *l, uint64_t subvolume);

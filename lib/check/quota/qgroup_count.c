@@ -8,8 +8,9 @@
 
 #include "lib/check/findings.h"
 #include "lib/check/quota/qgroup_count.h"
-#include "lib/check/quota/qgroups.h"
+#include "lib/check/quota/quota.h"
 #include "lib/check/state.h"
+#include "lib/usage/state.h"
 
 #define NONE UINT32_MAX
 #define SET_MEMORY (128ull << 20) /* initial limit for sets of owners, in bytes */

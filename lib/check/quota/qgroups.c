@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Reads the quota tree, and checks its counters if Linux relies on them. */
-#include "lib/check/quota/qgroups.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "lib/check/codes.h"
 #include "lib/check/findings.h"
 #include "lib/check/quota/qgroup_count.h"
+#include "lib/check/quota/qgroups.h"
+#include "lib/check/quota/quota.h"
 #include "lib/check/quota/squota.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/items.h"
@@ -15,24 +12,14 @@
 #include "lib/check/trees/table.h"
 #include "lib/format/feature_bits.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
+
 static void say(struct check_quota *q, enum check_code code, const struct btrkit_key *key, const char *field,
 		const char *message)
 {
 	check_say(q->c, code, &(struct check_place){ OID_QUOTA_TREE, 0, key, field }, "%s", message);
-}
-
-static int compare_ids(const void *x, const void *y)
-{
-	const uint64_t a = ((const struct check_qgroup *)x)->id, b = ((const struct check_qgroup *)y)->id;
-
-	return a < b ? -1 : a > b;
-}
-
-struct check_qgroup *check_qgroup_find(const struct check_quota *q, uint64_t id)
-{
-	const struct check_qgroup wanted = { .id = id };
-
-	return q->groups.n ? bsearch(&wanted, q->groups.at, q->groups.n, sizeof(wanted), compare_ids) : NULL;
 }
 
 /* Linux reads counters and limits from items with any objectid, but only updates those with objectid 0. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/check/findings.h"
-#include "lib/check/quota/qgroups.h"
+#include "lib/check/quota/quota.h"
 #include "lib/check/quota/squota.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/items.h"

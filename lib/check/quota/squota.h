@@ -2,7 +2,7 @@
 #ifndef BTRKIT_CHECK_SQUOTA_H
 #define BTRKIT_CHECK_SQUOTA_H
 
-#include "lib/check/quota/qgroups.h"
+#include "lib/check/quota/quota.h"
 
 /* Counts for simple quotas, by the owner of each extent. @return as above */
 int check_squota_count(struct check_quota *q);

@@ -4,7 +4,7 @@
 
 #include "lib/check/codes.h"
 #include "lib/check/findings.h"
-#include "lib/check/space/space.h"
+#include "lib/check/space/space_gaps.h"
 #include "lib/check/space/space_tree.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/items.h"

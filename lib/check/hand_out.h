@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_CHECK_HAND_OUT_H
+#define BTRKIT_CHECK_HAND_OUT_H
+
+#include "lib/check/state.h"
+
+/* Passes all findings to the caller's callback. @return 0, or what the callback returned */
+int check_hand_out(struct check *c);
+
+#endif
