@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/text.h"
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 
 static struct usage_place place_of(const struct btrkit_error *what)

@@ -7,9 +7,9 @@
 #include "lib/sweep/block.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/leaf.h"
-#include "lib/usage/pending.h"
-#include "lib/usage/reach.h"
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/pending.h"
+#include "lib/usage/owners/reach.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 #include "lib/usage/table.h"
 

@@ -9,7 +9,7 @@
 #include "lib/usage/damage.h"
 #include "lib/usage/leaves.h"
 #include "lib/usage/log.h"
-#include "lib/usage/reach.h"
+#include "lib/usage/owners/reach.h"
 #include "lib/usage/state.h"
 #include "lib/usage/table.h"
 

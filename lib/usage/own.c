@@ -6,8 +6,8 @@
 #include "lib/sweep/leaves.h"
 #include "lib/usage/leaves.h"
 #include "lib/usage/own.h"
-#include "lib/usage/pending.h"
-#include "lib/usage/reach.h"
+#include "lib/usage/owners/pending.h"
+#include "lib/usage/owners/reach.h"
 #include "lib/usage/state.h"
 
 /* Adds the blocks of the current level in the list. */

@@ -5,7 +5,7 @@
 
 #include "lib/base/err.h"
 #include "lib/usage/query.h"
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 #include "lib/usage/sum.h"
 #include "lib/usage/table.h"

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_USAGE_QUERY_H
 #define BTRKIT_USAGE_QUERY_H
 
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 
 /* Returns the owners of final set number @i by their inner numbers. */

@@ -9,7 +9,7 @@
 #include "lib/base/array.h"
 #include "lib/base/pipeline.h"
 #include "lib/tree/filesystem.h"
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/table.h"
 
 #define USAGE_BATCH_BYTES (512u << 10) /* tree blocks per batch */

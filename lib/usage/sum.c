@@ -4,7 +4,7 @@
 
 #include "lib/backref/shared.h"
 #include "lib/base/err.h"
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 #include "lib/usage/sum.h"
 #include "lib/usage/table.h"

@@ -5,9 +5,9 @@
  */
 #include "tests/unit/unit.h"
 
-#include "lib/usage/pending.h"
-#include "lib/usage/roots.h"
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/pending.h"
+#include "lib/usage/owners/roots.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 #include "lib/usage/table.h"
 

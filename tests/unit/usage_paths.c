@@ -11,9 +11,8 @@
 
 #include "lib/format/items/extent.h"
 #include "lib/format/items/file_extent.h"
-#include "lib/usage/paths.h"
-#include "lib/usage/paths_ranges.h"
-#include "lib/usage/state.h"
+#include "lib/usage/paths/paths.h"
+#include "lib/usage/paths/paths_ranges.h"
 #include "tests/unit/memory.h"
 #include "tests/unit/synthetic.h"
 

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_USAGE_PATHS_LINK_H
 #define BTRKIT_USAGE_PATHS_LINK_H
 
-#include "lib/usage/paths.h"
+#include "lib/usage/paths/paths.h"
 
 /* Links the directories with their parents and creates the nodes. */
 int paths_link(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -10,9 +10,9 @@
 #include "lib/sweep/block.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/leaves.h"
-#include "lib/usage/paths.h"
-#include "lib/usage/paths_dirs.h"
-#include "lib/usage/paths_read.h"
+#include "lib/usage/paths/paths.h"
+#include "lib/usage/paths/paths_dirs.h"
+#include "lib/usage/paths/paths_read.h"
 
 uint64_t paths_keep_name(struct array *names, const void *name, size_t len)
 {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
-#include "lib/usage/paths.h"
-#include "lib/usage/paths_ranges.h"
+#include "lib/usage/paths/paths.h"
+#include "lib/usage/paths/paths_ranges.h"
 
 #define MEMORY_DEFAULT (128u << 20)
 #define ROOM_MIN 64u

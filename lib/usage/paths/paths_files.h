@@ -2,7 +2,7 @@
 #ifndef BTRKIT_USAGE_PATHS_FILES_H
 #define BTRKIT_USAGE_PATHS_FILES_H
 
-#include "lib/usage/paths.h"
+#include "lib/usage/paths/paths.h"
 
 /* Counts the files in their directories. */
 int paths_count(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;

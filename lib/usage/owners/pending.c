@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/usage/collect.h"
-#include "lib/usage/pending.h"
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/collect.h"
+#include "lib/usage/owners/pending.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 #include "lib/usage/table.h"
 

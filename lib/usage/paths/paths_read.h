@@ -2,7 +2,7 @@
 #ifndef BTRKIT_USAGE_PATHS_READ_H
 #define BTRKIT_USAGE_PATHS_READ_H
 
-#include "lib/usage/paths.h"
+#include "lib/usage/paths/paths.h"
 
 /* Reads all leaves of all subvolumes. */
 int paths_read(struct paths_work *pw, const struct paths_reader *reader, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_USAGE_PATHS_RANGES_H
 #define BTRKIT_USAGE_PATHS_RANGES_H
 
-#include "lib/usage/paths.h"
+#include "lib/usage/paths/paths.h"
 
 /* @range_memory: see struct btrkit_usage_paths_options */
 int paths_ranges_init(struct paths_ranges *r, uint64_t range_memory, size_t num_nodes, uint32_t sectorsize,

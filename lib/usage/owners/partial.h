@@ -2,7 +2,7 @@
 #ifndef BTRKIT_USAGE_PARTIAL_H
 #define BTRKIT_USAGE_PARTIAL_H
 
-#include "lib/usage/reach.h"
+#include "lib/usage/owners/reach.h"
 #include "lib/usage/state.h"
 
 /*

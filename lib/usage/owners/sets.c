@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/sets.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

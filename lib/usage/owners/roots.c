@@ -8,8 +8,8 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/leaves.h"
-#include "lib/usage/roots.h"
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/roots.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 
 /* Limit for following the ancestors of a snapshot. If it is reached, sets are only less compact. */

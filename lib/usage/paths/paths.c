@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Space usage by directory. */
-#include "lib/usage/paths.h"
+#include "lib/usage/paths/paths.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/usage/paths_dirs.h"
-#include "lib/usage/paths_files.h"
-#include "lib/usage/paths_link.h"
-#include "lib/usage/paths_ranges.h"
+#include "lib/usage/paths/paths_dirs.h"
+#include "lib/usage/paths/paths_files.h"
+#include "lib/usage/paths/paths_link.h"
+#include "lib/usage/paths/paths_ranges.h"
 #include "lib/usage/state.h"
 #include "lib/usage/work.h"
 

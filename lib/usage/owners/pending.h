@@ -2,7 +2,7 @@
 #ifndef BTRKIT_USAGE_PENDING_H
 #define BTRKIT_USAGE_PENDING_H
 
-#include "lib/usage/sets.h"
+#include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 #include "lib/usage/table.h"
 

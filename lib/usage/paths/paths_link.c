@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/usage/paths.h"
-#include "lib/usage/paths_dirs.h"
-#include "lib/usage/paths_link.h"
-#include "lib/usage/paths_read.h"
+#include "lib/usage/paths/paths.h"
+#include "lib/usage/paths/paths_dirs.h"
+#include "lib/usage/paths/paths_link.h"
+#include "lib/usage/paths/paths_read.h"
 
 /* Directories deeper than this have no node of their own: Linux cannot use longer paths. */
 #define NODE_DEPTH_MAX 4096u

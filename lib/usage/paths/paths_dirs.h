@@ -2,7 +2,7 @@
 #ifndef BTRKIT_USAGE_PATHS_DIRS_H
 #define BTRKIT_USAGE_PATHS_DIRS_H
 
-#include "lib/usage/paths.h"
+#include "lib/usage/paths/paths.h"
 
 /* Appends a name; NULL: reserves @len bytes. @return its offset; UINT64_MAX: out of memory */
 uint64_t paths_keep_name(struct array *names, const void *name, size_t len);
