@@ -114,6 +114,7 @@
 #include <btrkit/inspect.h>
 #include <btrkit/io.h>
 #include <btrkit/listing.h>
+#include <btrkit/iterate.h>
 #include <btrkit/mkfs.h>
 #include <btrkit/modify.h>
 #include <btrkit/modify_read.h>

@@ -180,10 +180,10 @@ static int tell_extent(struct cursor *c, btrkit_file_extent_fn fn, void *ctx, st
 	return fn(ctx, &x);
 }
 
-int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,
-			 struct btrkit_error *err)
+int inode_extents_from(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t from, btrkit_file_extent_fn fn,
+		       void *ctx, struct btrkit_error *err)
 {
-	struct btrkit_key key = KEY(inode, KEY_EXTENT_DATA, 0);
+	struct btrkit_key key = KEY(inode, KEY_EXTENT_DATA, from);
 	struct inode_item item;
 	struct cursor c;
 	int ret;
@@ -202,4 +202,10 @@ int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
 	}
 	cursor_release(&c);
 	return ret < 0 ? ret : 0;
+}
+
+int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,
+			 struct btrkit_error *err)
+{
+	return inode_extents_from(fs, root, inode, 0, fn, ctx, err);
 }

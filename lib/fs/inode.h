@@ -20,4 +20,8 @@ int inode_read(struct cursor *c, uint64_t inode, struct inode_item *ret, struct 
 /* Converts an inode item for the caller. */
 void inode_describe(uint64_t root, uint64_t number, const struct inode_item *i, struct btrkit_inode *ret);
 
+/* Calls a function for each file extent item of a regular file that begins at @from or later. */
+int inode_extents_from(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t from, btrkit_file_extent_fn fn,
+		       void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <btrkit/inode.h>
+#include "lib/fs/xattr.h"
 
 #include "lib/format/items/dir.h"
 #include "lib/fs/subvolume.h"
@@ -25,10 +25,10 @@ static int tell_item(struct cursor *c, btrkit_xattr_fn fn, void *ctx, struct btr
 	return ret < 0 ? cursor_blame(c, ret, err) : 0;
 }
 
-int btrkit_inode_xattrs(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
-			struct btrkit_error *err)
+int xattrs_from(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t from, btrkit_xattr_fn fn, void *ctx,
+		struct btrkit_error *err)
 {
-	const struct btrkit_key key = KEY(inode, KEY_XATTR_ITEM, 0);
+	const struct btrkit_key key = KEY(inode, KEY_XATTR_ITEM, from);
 	struct subvolume s;
 	struct cursor c;
 	int ret;
@@ -45,4 +45,10 @@ int btrkit_inode_xattrs(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btr
 	}
 	cursor_release(&c);
 	return ret < 0 ? ret : 0;
+}
+
+int btrkit_inode_xattrs(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
+			struct btrkit_error *err)
+{
+	return xattrs_from(fs, root, inode, 0, fn, ctx, err);
 }

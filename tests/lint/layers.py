@@ -12,8 +12,8 @@ import common
 
 # From the bottom up.
 LAYERS = ["base", "format", "io", "volume", "tree", "space", "backref", "sweep", "fs", "commit", "delayed",
-          "reserve", "txn", "modify", "usage", "check", "report", "dump", "space_cache", "source", "mkfs", "extract",
-          "print"]
+          "reserve", "txn", "modify", "usage", "check", "report", "iterate", "dump", "space_cache", "source", "mkfs",
+          "extract", "print"]
 
 # Headers that neither the library nor the commands may use: processes, mounts, and foreign on-disk structs.
 FORBIDDEN = {"sys/mount.h", "mntent.h", "spawn.h", "sys/wait.h", "linux/btrfs.h", "linux/btrfs_tree.h"}
