@@ -49,6 +49,8 @@ static const struct cmd_option options[] = {
 	{ OPT_HIDE_NAMES, "hide-names", NULL, "print HIDDEN in place of names and contents" },
 	{ OPT_CSUM_HEADERS, "csum-headers", NULL, "print the checksums of tree blocks" },
 	{ OPT_CSUM_ITEMS, "csum-items", NULL, "print the checksums of data" },
+	{ OPT_COMPAT, "compat", "VERSION", "print the text of this version of btrfs-progs: 7.3 (the\n"
+					   "default) or 6.19" },
 	{ 0 },
 };
 
@@ -60,6 +62,7 @@ struct request {
 	uint64_t *trees, *blocks;
 	const char **names;	/* trees as given */
 	bool scan;
+	bool compat;	/* a version of the text is given */
 };
 
 static unsigned flag_of(int c)
@@ -130,6 +133,13 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_BFS:
 		o->flags &= ~BTRKIT_DUMP_DFS;
 		break;
+	case OPT_COMPAT:
+		if (strcmp(optarg, "7.3") && strcmp(optarg, "6.19"))
+			cmd_usage_error(cmd, "--compat: '%s' is neither 7.3 nor 6.19", optarg);
+		o->flags &= ~BTRKIT_DUMP_COMPAT_6_19;
+		o->flags |= strcmp(optarg, "7.3") ? BTRKIT_DUMP_COMPAT_6_19 : 0;
+		req->compat = true;
+		break;
 	case CMD_OPT_NOSCAN:
 		req->scan = false;
 		break;
@@ -148,6 +158,10 @@ static void judge(const struct command *cmd, const struct request *req)
 
 	if (req->opts.fields && req->opts.format != BTRKIT_FORMAT_JSON)
 		cmd_usage_error(cmd, "--fields needs --format json");
+	if (req->compat && req->opts.format == BTRKIT_FORMAT_JSON)
+		cmd_usage_error(cmd, "--compat cannot be combined with --format json");
+	if (req->compat && req->other.raw)
+		cmd_usage_error(cmd, "--compat cannot be combined with --raw");
 	if (s->path && (s->flags & BTRKIT_DUMP_BY_INODE || req->opts.num_trees))
 		cmd_usage_error(cmd, "--path cannot be combined with --inode or --tree");
 	if (req->choice.subvol && !s->path)

@@ -28,6 +28,7 @@ enum {
 	OPT_COPY,
 	OPT_SCAN,
 	OPT_DUMP,
+	OPT_COMPAT,
 };
 
 /* Selection of items and blocks. @ranges has room for as many ranges as there are arguments. */

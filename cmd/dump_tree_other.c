@@ -32,7 +32,8 @@ bool dump_take_other(const struct command *cmd, struct dump_other *other, int c,
 void dump_judge_other(const struct command *cmd, const struct dump_other *other,
 		      const struct btrkit_dump_options *opts)
 {
-	const unsigned shown = BTRKIT_DUMP_HIDE_NAMES | BTRKIT_DUMP_CSUM_HEADERS | BTRKIT_DUMP_CSUM_ITEMS;
+	const unsigned shown = BTRKIT_DUMP_HIDE_NAMES | BTRKIT_DUMP_CSUM_HEADERS | BTRKIT_DUMP_CSUM_ITEMS |
+			       BTRKIT_DUMP_COMPAT_6_19;
 
 	if (other->copy_given && !other->raw)
 		cmd_usage_error(cmd, "--copy requires --raw");

@@ -12,6 +12,7 @@ An image made again is not the same byte for byte (Linux writes times and uuids 
 """
 import hashlib
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -341,10 +342,21 @@ def add_stripes(path):
     fs.save()
 
 
-def dump_of(path):
-    """Without the banner, and what only a build with --enable-experimental prints."""
+def as_6_19(text):
+    """What btrfs-progs 6.19 would print instead of this text of 7.1 or later."""
+    text = re.sub(rb'(\n\t\textent|(?<=\))) encryption \d+(?=\n)', b'', text)
+    return re.sub(rb'\n\t(\t\(172 0x[0-9a-f]+\) )extent owner root ', rb'\n\1textent owner root ', text)
+
+
+def add_dumps(name, path, sums):
+    """Add the sums of the dump without the banner, and without what only a build with --enable-experimental prints.
+    Before 7.1 there is only one of 6.19."""
     lines = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', path).splitlines(True)[1:]
-    return b''.join(line for line in lines if not line.startswith((b'checksum stored ', b'checksum calced ')))
+    text = b''.join(line for line in lines if not line.startswith((b'checksum stored ', b'checksum calced ')))
+    sums.pop(f'{name}.dump', None)
+    if image.progs_version() >= (7, 1):
+        sums[f'{name}.dump'] = sha256(text)
+    sums[f'{name}.dump-6.19'] = sha256(as_6_19(text))
 
 
 def make_good(number, name, folder, sums):
@@ -369,7 +381,7 @@ def make_good(number, name, folder, sums):
         set_zoned(t.image.path, True)
     with open(os.path.join(HERE, f'{name}.tsv'), 'wb') as f:
         f.write(t.listing)
-    sums[f'{name}.dump'] = sha256(dump_of(t.image.path))
+    add_dumps(name, t.image.path, sums)
     pack(t.image.path, name, sums)
 
 
@@ -395,7 +407,7 @@ def make_unsupported(number, name, folder, sums):
     if name == 'unsupported-raid-stripe-tree':
         made.mkfs('-U', UUID.format(number), '--rootdir', files, *mkfs)
         add_stripes(made.path)
-        sums[f'{name}.dump'] = sha256(dump_of(made.path))
+        add_dumps(name, made.path, sums)
     else:
         made.mkfs('-U', UUID.format(number), *mkfs)
     pack(made.path, name, sums)
@@ -415,7 +427,7 @@ def readme(sums):
              'Those named good can be read completely. Those named bad are damaged, by `tests/damage/damages.py`.',
              'Those named unsupported are sound, but refused completely or in part, with the name of the feature.',
              '`NAME.tsv` is the output of the FIEMAP ioctl. `SHA256SUMS` has the sums of archives, of images, and of',
-             'what btrfs-progs 6.19 prints for an image (dump-tree without its first line, with TZ=UTC).', '',
+             'what btrfs-progs 7.3 and 6.19 print for an image (dump-tree without its first line, with TZ=UTC).', '',
              '| image | what it is | sha256 of the image, of the archive |', '|---|---|---|']
     what = {name: row[0] for name, row in (*GOOD.items(), *UNSUPPORTED.items())}
     what |= {name: f'{d.what}, in {d.source}' for name, d in damages.DAMAGES.items()}

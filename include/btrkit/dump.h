@@ -55,7 +55,12 @@ enum btrkit_dump_flags {
 	BTRKIT_DUMP_DFS = 1 << 6,		/**< depth first; otherwise breadth first: nodes, then leaves */
 	BTRKIT_DUMP_HIDE_NAMES = 1 << 7,
 	BTRKIT_DUMP_CSUM_HEADERS = 1 << 8,
-	BTRKIT_DUMP_CSUM_ITEMS = 1 << 9
+	BTRKIT_DUMP_CSUM_ITEMS = 1 << 9,
+	/**
+	 * Text as btrfs-progs 6.19 prints it: without the encryption of file extents, and "textent owner" for the
+	 * owner of a data extent. Refused with JSON. Since: 0.2
+	 */
+	BTRKIT_DUMP_COMPAT_6_19 = 1 << 10
 };
 
 /** A range of keys, both ends included. Never grows. Since: 0.1 */

@@ -274,7 +274,8 @@ static int judge(const struct btrkit_dump_options *o, const struct btrkit_dump_s
 	if (how->flags & ~(unsigned)BTRKIT_DUMP_SCAN_BLOCKS)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", how->flags);
 	if (o->num_blocks || o->flags & ~(unsigned)(BTRKIT_DUMP_HIDE_NAMES | BTRKIT_DUMP_CSUM_HEADERS |
-						    BTRKIT_DUMP_CSUM_ITEMS))
+						    BTRKIT_DUMP_CSUM_ITEMS |
+						    BTRKIT_DUMP_COMPAT_6_19))
 		return err_set(err, BTRKIT_INVALID, "this option is not supported for a scan");
 	if (o->select && (o->select->path || o->select->flags & BTRKIT_DUMP_WITH_EXTENTS))
 		return err_set(err, BTRKIT_INVALID, "a scan does not support paths and extents of files");

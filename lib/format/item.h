@@ -37,6 +37,7 @@ struct item {
 enum render_flags {
 	RENDER_HIDE_NAMES = 1 << 0,	/* print "HIDDEN" for names, xattr values, inline data */
 	RENDER_CSUM_ITEMS = 1 << 1,	/* print each checksum of a checksum item */
+	RENDER_COMPAT_6_19 = 1 << 2,	/* print text as btrfs-progs 6.19 does */
 };
 
 struct item_type {

@@ -16,6 +16,7 @@ MKFS = os.environ.get('MKFS', 'mkfs.btrfs')
 BTRFSTUNE = os.environ.get('BTRFSTUNE', 'btrfstune')
 ENV = dict(os.environ, TZ='UTC', LC_ALL='C')
 OLDEST = (6, 14)    # the first version whose wording equals 6.19
+NEW_TEXT = (7, 1)   # the first version known to print the text of 7.3
 SHOWN = 6
 
 TREE_OPTIONS = [
@@ -58,6 +59,11 @@ def must(*args):
 def progs_version():
     found = re.search(rb'v(\d+)\.(\d+)', run(BTRFS, '--version').stdout)
     return tuple(map(int, found.groups())) if found else (0, 0)
+
+
+def compat_options():
+    """The options with which dump-tree prints the text of the peer."""
+    return [] if progs_version() >= NEW_TEXT else ['--compat', '6.19']
 
 
 def skip(reason):
@@ -107,6 +113,7 @@ def peer_text(options, text):
 class Comparison:
     def __init__(self):
         self.filesystems = self.texts = self.lines = 0
+        self.compat = compat_options()
 
     def same(self, theirs, ours, what):
         if theirs != ours:
@@ -117,7 +124,7 @@ class Comparison:
     def tree(self, options, *devices):
         what = ' '.join(['dump-tree', *options])
         theirs, ours = run(BTRFS, 'inspect-internal', 'dump-tree', *options, *devices), run(
-            BTRKIT, 'dump-tree', *options, *devices)
+            BTRKIT, 'dump-tree', *self.compat, *options, *devices)
         if theirs.returncode or not theirs.stdout:
             raise RuntimeError(f'{what}: the peer: exit {theirs.returncode}: {theirs.stderr.decode()}')
         if ours.returncode or not ours.stdout.startswith(b'btrkit '):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """dump-tree and dump-super of committed images with every option, compared with hashes of the output of btrfs-progs
-6.19.
+7.3, or 7.1 where that opens an image that 7.3 refuses, and with --compat of that of 6.19.
 
     dump-golden.py [--update]
 
---update rewrites dump-golden.sum using $BTRFS, which must be 6.19 or later.
+--update rewrites the lines in dump-golden.sum that $BTRFS can make: it must be 6.19, 7.1 or 7.3.
 """
 import hashlib
 import os
@@ -26,27 +26,44 @@ sys.path.insert(0, IMAGES)
 import unpack  # noqa: E402
 
 
-def texts(name, dump_tree, dump_super):
-    """Generate each command line and its text. Image names are relative to the current directory."""
+def texts(name, dump_tree, dump_super, compat):
+    """Generate each command line of ours and the text. Image names are relative to the current directory. @compat:
+    options of ours for the text of this version"""
     image = f'{name}.img'
     more = LOG_OPTIONS if name == 'good-log-tree' else []
     places = must(*dump_tree, '-r', image)
     for options in TREE_OPTIONS + more + block_options(places):
-        yield ' '.join(['dump-tree', *options, image]), peer_text(options, must(*dump_tree, *options, image))
+        yield ' '.join(['dump-tree', *compat, *options, image]), peer_text(options, must(*dump_tree, *options, image))
     for options in SUPER_OPTIONS:
         # These images end before the second superblock copy, so they have only one.
         if '1' not in options and '67108864' not in options:
             yield ' '.join(['dump-super', *options, image]), must(*dump_super, *options, image)
 
 
+def read_sums():
+    with open(SUMS, encoding='ascii') as f:
+        return {line: value for value, line in (entry.rstrip('\n').split(' ', 1) for entry in f)}
+
+
 def update():
-    if compare.progs_version() < (6, 19):
-        sys.exit(f'{BTRFS} is not 6.19')
-    inspect = (BTRFS, 'inspect-internal')
+    if compare.progs_version() not in ((6, 19), (7, 1), (7, 3)):
+        sys.exit(f'{BTRFS} is not 6.19, 7.1 or 7.3')
+    inspect, sums = (BTRFS, 'inspect-internal'), read_sums()
+    for name in NAMES:
+        if compare.run(*inspect, 'dump-tree', '-r', f'{name}.img').stdout.count(b'\n') > 1:
+            for line, text in texts(name, (*inspect, 'dump-tree'), (*inspect, 'dump-super'), compare.compat_options()):
+                sums[line] = hashlib.sha256(text).hexdigest()[:32]
     with open(SUMS, 'w', encoding='ascii') as f:
-        for name in NAMES:
-            for line, text in texts(name, (*inspect, 'dump-tree'), (*inspect, 'dump-super')):
-                print(hashlib.sha256(text).hexdigest()[:32], line, file=f)
+        f.writelines(f'{value} {line}\n' for line, value in sums.items())
+
+
+def ours(name):
+    """Generate those of texts() for both texts of dump-tree."""
+    yield from texts(name, (BTRKIT, 'dump-tree'), (BTRKIT, 'dump-super'), [])
+    before = ['--compat', '6.19']
+    for line, text in texts(name, (BTRKIT, 'dump-tree', *before), (BTRKIT, 'dump-super'), before):
+        if line.startswith('dump-tree'):
+            yield line, text
 
 
 def main():
@@ -57,11 +74,10 @@ def main():
         if sys.argv[1:] == ['--update']:
             update()
             return 0
-        with open(SUMS, encoding='ascii') as f:
-            golden = {line: value for value, line in (entry.rstrip('\n').split(' ', 1) for entry in f)}
+        golden = read_sums()
         compared = lines = failed = 0
         for name in NAMES:
-            for line, text in texts(name, (BTRKIT, 'dump-tree'), (BTRKIT, 'dump-super')):
+            for line, text in ours(name):
                 compared += 1
                 lines += text.count(b'\n')
                 if golden.get(line) != hashlib.sha256(text).hexdigest()[:32]:

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 
-from compare import BTRFS, BTRKIT, ENV, first_difference, without_banner
+from compare import BTRFS, BTRKIT, ENV, compat_options, first_difference, without_banner
 
 BTRFS_IMAGE = os.environ.get('BTRFS_IMAGE', os.path.join(os.path.dirname(BTRFS), 'btrfs-image'))
 SUFFIXES = ('.img', '.img.xz', '.raw', '.raw.xz', '.tar.xz')
@@ -208,7 +208,7 @@ def same_but_dates(a, b):
 def judge_tree(image, verbose):
     """Return the class of an image and a remark."""
     their_status, theirs, _ = run(BTRFS, 'inspect-internal', 'dump-tree', image)
-    status, ours, said = run(BTRKIT, 'dump-tree', image)
+    status, ours, said = run(BTRKIT, 'dump-tree', *compat_options(), image)
     json_status, lines, _ = run(BTRKIT, 'dump-tree', '--format', 'json', image)
     theirs, ours = without_banner(theirs), without_banner(ours)
     if status not in (0, 1) or json_status != status:

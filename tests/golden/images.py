@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""List the extents of a committed image and dump it, and compare the output with that of Linux and btrfs-progs 6.19
-when the image was made. Its free space cache, which Linux wrote, must agree with its extent tree, both in a report and
-when it is loaded for writing, and the audit must find nothing. Files are compared where the hash of what Linux read is
-known.
+"""List the extents of a committed image and dump it, and compare the output with that of Linux and btrfs-progs 7.3
+and 6.19. Its free space cache, which Linux wrote, must agree with its extent tree, both in a report and when it is
+loaded for writing, and the audit must find nothing. Files are compared where the hash of what Linux read is known.
 Usage: images.py IMAGES NAME
 The environment has the programs: BTRKIT, AUDIT, READ_FILES, and SPACE_LOAD of this directory."""
 import hashlib
@@ -38,6 +37,7 @@ def main(name):
         path, theirs = unpack.unpack(name, folder, quick=True), f.read()
         ours = command('fiemap', '-a', '--format', 'tsv', path)
         dump = command('dump-tree', path).partition(b'\n')[2]
+        before = command('dump-tree', '--compat', '6.19', path).partition(b'\n')[2]
         audit = subprocess.run([AUDIT, path], stdout=subprocess.PIPE, check=False)
         free = command('space-cache', 'status', '--format', 'json', path)
         files = files_of(path, folder) if f'{name}.files' in unpack.sums() else None
@@ -48,9 +48,10 @@ def main(name):
         for sign, lines, others in (('-', rows, set(ours.splitlines())), ('+', ours.splitlines(), set(rows))):
             for line in [line for line in lines if line not in others][:10]:
                 print(sign, line.decode())
-    if hashlib.sha256(dump).hexdigest() != unpack.sums()[f'{name}.dump']:
-        print(f'{name}: dump-tree differs from btrfs-progs 6.19')
-        return 1
+    for text, which, version in (dump, 'dump', '7.3'), (before, 'dump-6.19', '6.19'):
+        if hashlib.sha256(text).hexdigest() != unpack.sums()[f'{name}.{which}']:
+            print(f'{name}: dump-tree differs from btrfs-progs {version}')
+            return 1
     if files and files != unpack.sums()[f'{name}.files']:
         print(f'{name}: other contents of files than Linux read')
         return 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Filesystems that can be read, but not written: a zoned one, and one with a raid-stripe-tree, whose trees are printed
-as by btrfs-progs 6.19, and whose file data is refused. Commands that write refuse both by name, and write nothing.
+as by btrfs-progs 7.1, and whose file data is refused. Commands that write refuse both by name, and write nothing.
 Usage: read-only.py IMAGES; BTRKIT and READ_FILES in the environment are the programs under test."""
 import hashlib
 import os

@@ -250,7 +250,7 @@ def seeds(scratch, folder):
         check(read_all(scratch, *pair)[0] == want, 'other files than Linux has')
         refused('writing is not supported: filesystem on a seed device', 'space-cache', 'convert', '--to=v1',
                 f'--device={pair[1]}', pair[0], paths=[seed, sprout])
-    ours = works('dump-tree', sprout, seed)[0].splitlines()[1:]
+    ours = works('dump-tree', *image.compat(), sprout, seed)[0].splitlines()[1:]
     with loops([seed, sprout]) as devices:
         run(BTRFS, 'device', 'scan', devices[0])
         theirs = run(BTRFS, 'inspect-internal', 'dump-tree', devices[1]).decode().splitlines()[1:]

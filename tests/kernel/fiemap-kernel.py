@@ -206,9 +206,10 @@ class Trial:
 
     def compare_dumps(self):
         lines = 0
-        for theirs, ours in ((('dump-tree',), 'dump-tree'), (('dump-super', '-f'), 'dump-super')):
+        for theirs, ours in ((('dump-tree',), ['dump-tree', *image.compat()]), (('dump-super', '-f'), ['dump-super'])):
             text = command(image.BTRFS, 'inspect-internal', *theirs, self.image.path)
-            lines += compare_text(text, command(BTRKIT, ours, *theirs[1:], self.image.path), ours)
+            lines += compare_text(text, command(BTRKIT, *ours, *theirs[1:], self.image.path),
+                                  ours[0])
         return lines
 
 

@@ -48,6 +48,16 @@ def run(*args, **kwargs):
     return done.stdout
 
 
+def progs_version():
+    found = re.search(rb'v(\d+)\.(\d+)', run(BTRFS, '--version'))
+    return tuple(map(int, found.groups())) if found else (0, 0)
+
+
+def compat():
+    """The options with which `btrkit dump-tree` prints the text of this btrfs-progs."""
+    return [] if progs_version() >= (7, 1) else ['--compat', '6.19']
+
+
 def peer_options(options):
     """Translate options for an older mkfs.btrfs, which has other defaults, following the rules of 6.19 between
     features."""

@@ -92,6 +92,8 @@ def compare(name, zones, device, generation, peer):
     if not peer:
         return 0
     assert found == output(zones, image.BTRFS, 'inspect-internal', 'dump-super', '-fa', device), name
+    if image.compat():
+        dump = without_banner(output(zones, BTRKIT, 'dump-tree', *image.compat(), device))
     assert dump == without_banner(output(zones, image.BTRFS, 'inspect-internal', 'dump-tree', device)), name
     return 2
 

@@ -219,6 +219,40 @@ static void checksums_are_shown_when_asked_for(void **state)
 			    "\t\t[4096] 0x6162636465666768 [8192] 0x696a6b6c6d6e6f70\n");
 }
 
+/* btrfs-progs 6.19 prints no encryption, and has another text for owners. Nothing else differs. */
+static void the_text_of_6_19_is_known(void **state)
+{
+	static const struct {
+		struct item item;
+		const char *now, *before;
+	} rows[] = {
+		{ { { 257, KEY_EXTENT_DATA, 4096 }, (const uint8_t *)&extent_regular, sizeof(extent_regular) },
+		  " 3 (zstd)\n\t\textent encryption 0\n", " 3 (zstd)\n" },
+		{ { { 257, KEY_EXTENT_DATA, 0 }, (const uint8_t *)&extent_inline, sizeof(extent_inline) },
+		  " 0 (none) encryption 0\n", " 0 (none)\n" },
+		{ { { 257, KEY_EXTENT_DATA, 0 }, (const uint8_t *)&extent_prealloc, sizeof(extent_prealloc) },
+		  " offset 0 nr 4096\n", " offset 0 nr 4096\n" },
+		{ { { 4096, KEY_EXTENT_ITEM, 4096 }, (const uint8_t *)&data_extent, sizeof(data_extent) },
+		  "\n\t\t(172 0x100) extent owner root 256\n", "\n\t(172 0x100) textent owner root 256\n" },
+	};
+	const struct sample good = { .size = 0 };
+	const struct item_ctx ctx = ctx_of(&good);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char now[1024];
+		const char *before, *at;
+
+		snprintf(now, sizeof(now), "%s", render(&ctx, &rows[i].item, EMIT_TEXT, 0));
+		before = render(&ctx, &rows[i].item, EMIT_TEXT, RENDER_COMPAT_6_19);
+		at = strstr(now, rows[i].now);
+		assert_non_null(at);
+		assert_memory_equal(now, before, (size_t)(at - now));
+		assert_memory_equal(before + (at - now), rows[i].before, strlen(rows[i].before));
+		assert_string_equal(before + (at - now) + strlen(rows[i].before), at + strlen(rows[i].now));
+	}
+}
+
 /* With hidden names, nothing that a user named or wrote may be shown. */
 static void hidden_names_are_hidden(void **state)
 {
@@ -290,7 +324,7 @@ static void cut_items_name_what_does_not_fit(void **state)
 	assert_null(strstr(out.text, "stripe 1"));
 	assert_non_null(strstr(out.text, "\t\t(item is damaged: num_stripes)\n"));
 	assert_string_equal(render(&ctx, &extent, EMIT_TEXT, 0),
-			    "\t\trefs 6 gen 9 flags DATA\n\t(172 0x100) textent owner root 256\n"
+			    "\t\trefs 6 gen 9 flags DATA\n\t\t(172 0x100) extent owner root 256\n"
 			    "\t\t(item is damaged: inline_refs)\n");
 	assert_string_equal(render(&ctx, &inode, EMIT_TEXT, 0), "\t\t(item is damaged: item_size)\n");
 	/* An item that is too long is still shown as far as its type goes. */
@@ -331,6 +365,7 @@ int main(void)
 		cmocka_unit_test(bad_items_are_refused_by_field),
 		cmocka_unit_test(items_read_as_in_dump_tree),
 		cmocka_unit_test(checksums_are_shown_when_asked_for),
+		cmocka_unit_test(the_text_of_6_19_is_known),
 		cmocka_unit_test(hidden_names_are_hidden),
 		cmocka_unit_test(items_cut_short_are_shown_as_far_as_they_go),
 		cmocka_unit_test(cut_items_name_what_does_not_fit),

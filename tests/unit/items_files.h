@@ -132,7 +132,8 @@ static const struct sample file_samples[] = {
 		     DIR(data_len, 4), DIR(name_len, 20)) },
 	{ { 257, KEY_EXTENT_DATA, 4096 }, DATA(extent_regular),
 	  .text = "\t\tgeneration 9 type 1 (regular)\n\t\textent data disk byte 13631488 nr 4096\n"
-		  "\t\textent data offset 8192 nr 4096 ram 131072\n\t\textent compression 3 (zstd)\n",
+		  "\t\textent data offset 8192 nr 4096 ram 131072\n\t\textent compression 3 (zstd)\n"
+		  "\t\textent encryption 0\n",
 	  .json = "\"generation\":9,\"type\":1,\"type_name\":\"regular\",\"encryption\":0,\"other_encoding\":0,"
 		  "\"disk_bytenr\":13631488,\"disk_num_bytes\":4096,\"offset\":8192,"
 		  "\"num_bytes\":4096,\"ram_bytes\":131072,\"compression\":3,\"compression_name\":\"zstd\"",
@@ -145,7 +146,7 @@ static const struct sample file_samples[] = {
 	  .bad = BAD(EXTENT(num_bytes, 1)) },
 	{ { 257, KEY_EXTENT_DATA, 0 }, DATA(extent_inline),
 	  .text = "\t\tgeneration 9 type 0 (inline)\n"
-		  "\t\tinline extent data size 5 ram_bytes 5 compression 0 (none)\n",
+		  "\t\tinline extent data size 5 ram_bytes 5 compression 0 (none) encryption 0\n",
 	  .json = "\"generation\":9,\"type\":0,\"type_name\":\"inline\",\"encryption\":0,\"other_encoding\":0,"
 		  "\"inline_size\":5,\"ram_bytes\":5,\"compression\":0,\"compression_name\":\"none\","
 		  "\"inline_data\":\"68656c6c6f\"",

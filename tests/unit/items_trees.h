@@ -113,7 +113,7 @@ static const struct sample tree_samples[] = {
 	  .text = "\t\troot backref key dirid 256 sequence 2 name sn 1\n",
 	  .bad = BAD(SIZE(17), FIELD(disk_root_ref, name_len, 0)) },
 	{ { 13631488, KEY_EXTENT_ITEM, 8192 }, DATA(data_extent),
-	  .text = "\t\trefs 6 gen 9 flags DATA\n\t(172 0x100) textent owner root 256\n"
+	  .text = "\t\trefs 6 gen 9 flags DATA\n\t\t(172 0x100) extent owner root 256\n"
 		  "\t\t(178 0xdfb591fa80d95ea) extent data backref root FS_TREE objectid 257 offset 0 count 2\n"
 		  "\t\t(184 0x1d00000) shared data backref parent 30408704 count 3\n",
 	  .json = "\"refs\":6,\"generation\":9,\"flags\":1,\"flags_names\":[\"DATA\"],\"inline_refs\":["

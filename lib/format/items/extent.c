@@ -225,11 +225,13 @@ static bool tree_block_render(struct emit *e, const struct btrkit_key *key, stru
 	return true;
 }
 
-static void inline_ref_render(struct emit *e, const struct extent_ref *ref)
+static void inline_ref_render(struct emit *e, const struct extent_ref *ref, unsigned flags)
 {
+	/* btrfs-progs 6.19 has the tab of owner references behind the bracket, where it reads "textent". */
+	const bool misplaced = flags & RENDER_COMPAT_6_19;
+
 	emit_object(e, NULL);
-	/* The text output of btrfs-progs 6.19 lacks a tab before owner references. */
-	emit_u64(e, "type", ref->type == KEY_EXTENT_OWNER_REF ? "\t(" : "\t\t(", ref->type);
+	emit_u64(e, "type", misplaced && ref->type == KEY_EXTENT_OWNER_REF ? "\t(" : "\t\t(", ref->type);
 	if (e->form == EMIT_JSON)
 		emit_word(e, "type_name", key_type_name(0, ref->type));
 	emit_x64(e, "sequence", " ", extent_ref_sequence(ref));
@@ -251,7 +253,7 @@ static void inline_ref_render(struct emit *e, const struct extent_ref *ref)
 		emit_u64(e, "count", " count ", ref->count);
 		break;
 	case KEY_EXTENT_OWNER_REF:
-		emit_u64(e, "root", ") textent owner root ", ref->root);
+		emit_u64(e, "root", misplaced ? ") textent owner root " : ") extent owner root ", ref->root);
 		break;
 	}
 	emit_text(e, "\n");
@@ -267,7 +269,6 @@ static void extent_render(struct emit *e, const struct item_ctx *ctx, const stru
 	int ret;
 
 	(void)ctx;
-	(void)flags;
 	if (!d)
 		return;
 	reader_take(&r, sizeof(*d));
@@ -282,7 +283,7 @@ static void extent_render(struct emit *e, const struct item_ctx *ctx, const stru
 	refs = (struct extent_item){ .pos = r.pos, .end = r.end };
 	emit_array(e, "inline_refs");
 	while ((ret = extent_item_next_ref(&refs, &ref, NULL)) == 0)
-		inline_ref_render(e, &ref);
+		inline_ref_render(e, &ref, flags);
 	emit_array_end(e);
 	if (ret < 0)
 		render_damage(e, "inline_refs");

@@ -92,10 +92,13 @@ static int file_extent_validate(const struct item_ctx *ctx, const struct item *i
 	return file_extent_decode(ctx, item, &fe, err);
 }
 
-static void compression_render(struct emit *e, const char *words, uint8_t compression)
+/* Renders the compression after @words, and in text also the encryption, which btrfs-progs 6.19 does not print. */
+static void encoding_render(struct emit *e, const char *words, const char *encryption,
+			    const struct disk_file_extent *d, unsigned flags)
 {
-	static const char *const words_of[] = { " (none)\n", " (zlib)\n", " (lzo)\n", " (zstd)\n" };
+	static const char *const words_of[] = { " (none)", " (zlib)", " (lzo)", " (zstd)" };
 	static const char *const names[] = { "none", "zlib", "lzo", "zstd" };
+	const uint8_t compression = d->compression;
 
 	emit_u64(e, "compression", words, compression);
 	if (e->form == EMIT_JSON && compression <= COMPRESS_ZSTD)
@@ -103,10 +106,13 @@ static void compression_render(struct emit *e, const char *words, uint8_t compre
 	if (compression <= COMPRESS_ZSTD)
 		emit_text(e, words_of[compression]);
 	else
-		emit_textf(e, " (UNKNOWN.%u)\n", compression);
+		emit_textf(e, " (UNKNOWN.%u)", compression);
+	if (e->form == EMIT_TEXT && !(flags & RENDER_COMPAT_6_19))
+		emit_u64(e, "", encryption, d->encryption);
+	emit_text(e, "\n");
 }
 
-static void regular_render(struct emit *e, const struct disk_file_extent *d)
+static void regular_render(struct emit *e, const struct disk_file_extent *d, unsigned flags)
 {
 	const bool prealloc = d->type == FILE_EXTENT_PREALLOC;
 
@@ -121,7 +127,7 @@ static void regular_render(struct emit *e, const struct disk_file_extent *d)
 		return;
 	}
 	emit_u64(e, "ram_bytes", " ram ", le64_get(d->ram_bytes));
-	compression_render(e, "\n\t\textent compression ", d->compression);
+	encoding_render(e, "\n\t\textent compression ", "\n\t\textent encryption ", d, flags);
 }
 
 static void file_extent_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
@@ -145,11 +151,11 @@ static void file_extent_render(struct emit *e, const struct item_ctx *ctx, const
 	if (d->type == FILE_EXTENT_INLINE) {
 		emit_u64(e, "inline_size", "\t\tinline extent data size ", item->size - FILE_EXTENT_INLINE_START);
 		emit_u64(e, "ram_bytes", " ram_bytes ", le64_get(d->ram_bytes));
-		compression_render(e, " compression ", d->compression);
+		encoding_render(e, " compression ", " encryption ", d, flags);
 		render_data(e, "inline_data", item->data + FILE_EXTENT_INLINE_START,
 			    item->size - FILE_EXTENT_INLINE_START, flags);
 	} else if (render_struct(e, item, sizeof(*d))) {
-		regular_render(e, d);
+		regular_render(e, d, flags);
 	}
 }
 
