@@ -223,6 +223,18 @@ static void take_time(const struct command *cmd, struct btrkit_mkfs_options *o)
 		o->flags |= BTRKIT_MKFS_REPRODUCIBLE;
 }
 
+/* As mkfs.btrfs 7.3 does, which takes no value but 1. */
+static void take_seed(const struct command *cmd, struct btrkit_mkfs_options *o)
+{
+	const char *s = getenv("DETERMINISTIC_SEED");
+
+	if (!s || strcmp(s, "1"))
+		return;
+	if (!o->fsid && !(o->flags & BTRKIT_MKFS_DETERMINISTIC))
+		cmd_usage_error(cmd, "DETERMINISTIC_SEED=1 requires --uuid");
+	o->flags |= BTRKIT_MKFS_REPRODUCIBLE;
+}
+
 /* Checks combinations of options, independently of the devices. */
 static void judge_options(const struct command *cmd, const struct mkfs_request *req)
 {
@@ -265,6 +277,7 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 	if (req->undo)
 		o->flags &= ~(unsigned)BTRKIT_MKFS_DISCARD;
 	take_time(cmd, o);
+	take_seed(cmd, o);
 	mkfs_judge_source(cmd, req);
 	judge_options(cmd, req);
 }

@@ -38,17 +38,18 @@ int base_uuid_random(uint8_t ret[16], struct btrkit_error *err)
 }
 
 #ifdef HAVE_UUID
-int base_uuid_derive(const uint8_t from[16], const char *name, uint8_t ret[16], struct btrkit_error *err)
+int base_uuid_derive(const uint8_t from[16], const void *name, size_t len, uint8_t ret[16], struct btrkit_error *err)
 {
 	(void)err;
-	uuid_generate_sha1(ret, from, name, strlen(name));
+	uuid_generate_sha1(ret, from, name, len);
 	return 0;
 }
 #else
-int base_uuid_derive(const uint8_t from[16], const char *name, uint8_t ret[16], struct btrkit_error *err)
+int base_uuid_derive(const uint8_t from[16], const void *name, size_t len, uint8_t ret[16], struct btrkit_error *err)
 {
 	(void)from;
 	(void)name;
+	(void)len;
 	(void)ret;
 	return err_set(err, BTRKIT_UNSUPPORTED, "deriving UUIDs is not supported: built without libuuid");
 }

@@ -24,10 +24,11 @@ static inline bool base_uuid_is_none(const uint8_t uuid[UUID_SIZE])
 int base_uuid_random(uint8_t ret[16], struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Derive a version 5 UUID (RFC 4122) from the namespace @from and @name. Equal input gives the same UUID.
+ * Derives a version 5 UUID (RFC 4122) from the namespace @from and a name of @len bytes. Equal input gives the same
+ * UUID.
  * @return 0; -EOPNOTSUPP: build without libuuid
  */
-int base_uuid_derive(const uint8_t from[16], const char *name, uint8_t ret[16],
+int base_uuid_derive(const uint8_t from[16], const void *name, size_t len, uint8_t ret[16],
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/mkfs/fill.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/base/uuid.h"
 #include "lib/format/ids.h"
 #include "lib/format/items/inode.h"
+#include "lib/mkfs/make.h"
 
 uint32_t mkfs_fill_subvolumes(const struct mkfs_fill *f)
 {
@@ -121,17 +119,13 @@ const struct mkfs_link *mkfs_fill_links(const struct mkfs_fill *f, uint32_t inod
 
 static int make_uuids(struct mkfs_fill *f, const struct mkfs_plan *p, struct btrkit_error *err)
 {
-	char name[32];
 	int ret = 0;
 
 	f->uuids = calloc(f->source->num_subvolumes, sizeof(*f->uuids));
 	if (!f->uuids)
 		return err_nomem(err);
-	for (uint32_t i = 1; !ret && i < f->source->num_subvolumes; i++) {
-		snprintf(name, sizeof(name), "subvolume %" PRIu64, mkfs_fill_subvolume_id(i));
-		ret = p->opts.flags & BTRKIT_MKFS_REPRODUCIBLE ? base_uuid_derive(p->fsid, name, f->uuids[i], err) :
-								  base_uuid_random(f->uuids[i], err);
-	}
+	for (uint32_t i = 1; !ret && i < f->source->num_subvolumes; i++)
+		ret = mkfs_make_uuid(p, MKFS_UUID_SUBVOLUME, mkfs_fill_subvolume_id(i), f->uuids[i], err);
 	return ret;
 }
 

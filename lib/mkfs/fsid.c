@@ -90,5 +90,5 @@ int mkfs_derive_fsid(const struct mkfs_plan *p, const struct mkfs_fill *fill, bo
 		 o->compat_ro, o->compression, o->compression_level, o->time, p->num_devices, o->free_bytes,
 		 o->free_percent, o->flags & BTRKIT_MKFS_QUOTA, bytes, le64_get(given[0]), le64_get(given[1]),
 		 o->label ? o->label : "");
-	return base_uuid_derive(space, name, fsid, err);
+	return base_uuid_derive(space, name, strlen(name), fsid, err);
 }

@@ -6,7 +6,6 @@
 #include <btrkit/mkfs.h>
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,37 +20,34 @@
 
 #define GENERATION 1
 
-/* Copies the given UUID, or else derives one from the fsid and @name, or else generates a random one. */
-static int make_uuid(const struct mkfs_plan *p, const uint8_t *given, const char *name, uint8_t *to,
-		     struct btrkit_error *err)
+int mkfs_make_uuid(const struct mkfs_plan *p, enum mkfs_uuid_kind kind, uint64_t number, uint8_t to[16],
+		   struct btrkit_error *err)
 {
-	if (given)
-		memcpy(to, given, 16);
-	else if (p->opts.flags & BTRKIT_MKFS_REPRODUCIBLE)
-		return base_uuid_derive(p->fsid, name, to, err);
-	else
-		return base_uuid_random(to, err);
-	return 0;
+	const struct {
+		le32 kind;
+		le64 number;
+	} name = { le32_put(kind), le64_put(number) };
+
+	if (p->opts.flags & BTRKIT_MKFS_REPRODUCIBLE)
+		return base_uuid_derive(p->fsid, &name, sizeof(name), to, err);
+	return base_uuid_random(to, err);
 }
 
 int mkfs_make_uuids(struct mkfs_plan *p, const uint8_t *fsid, struct btrkit_error *err)
 {
-	char name[32];
 	int ret = 0;
 
 	if (fsid)
 		memcpy(p->fsid, fsid, sizeof(p->fsid));
 	else
 		ret = base_uuid_random(p->fsid, err);
+	for (unsigned d = 0; !ret && d < p->num_devices; d++)
+		ret = mkfs_make_uuid(p, MKFS_UUID_DEVICE, d + 1, p->devices[d].uuid, err);
+	if (!ret && p->opts.device_uuid)
+		memcpy(p->devices[0].uuid, p->opts.device_uuid, sizeof(p->devices[0].uuid));
 	if (!ret)
-		ret = make_uuid(p, p->opts.device_uuid, "device", p->devices[0].uuid, err);
-	for (unsigned d = 1; !ret && d < p->num_devices; d++) {
-		snprintf(name, sizeof(name), "device %u", d + 1);
-		ret = make_uuid(p, NULL, name, p->devices[d].uuid, err);
-	}
-	if (!ret)
-		ret = make_uuid(p, NULL, "chunk tree", p->chunk_tree_uuid, err);
-	return ret ? ret : make_uuid(p, NULL, "top level", p->subvolume_uuid, err);
+		ret = mkfs_make_uuid(p, MKFS_UUID_CHUNK_TREE, 0, p->chunk_tree_uuid, err);
+	return ret ? ret : mkfs_make_uuid(p, MKFS_UUID_SUBVOLUME, OID_FS_TREE, p->subvolume_uuid, err);
 }
 
 static int judge_zone(const struct mkfs_device *d, struct btrkit_error *err)

@@ -17,9 +17,6 @@
 #define BLOCKSIZE_MAX 65536u
 #define NODESIZE_DEFAULT 16384u
 #define FREE_PERCENT_MAX UINT16_MAX
-/* Larger nodes than this need the big-metadata flag. */
-#define SMALL_NODESIZE 4096u
-
 #define FLAGS_OF_SOURCE \
 	(BTRKIT_MKFS_FIT | BTRKIT_MKFS_CLAMP_TIMES | BTRKIT_MKFS_DETERMINISTIC | BTRKIT_MKFS_DRY | \
 	 BTRKIT_MKFS_VERIFY | BTRKIT_MKFS_SHARE)
@@ -122,9 +119,9 @@ static int judge_features(struct btrkit_mkfs_options *o, struct btrkit_error *er
 	}
 	/* Mixed back references are always used, as in every filesystem since 2009. */
 	o->incompat |= INCOMPAT_MIXED_BACKREF;
-	o->incompat &= ~(INCOMPAT_BIG_METADATA | INCOMPAT_MIXED_GROUPS);
-	if (o->nodesize > SMALL_NODESIZE)
-		o->incompat |= INCOMPAT_BIG_METADATA;
+	/* mkfs.btrfs 7.3 sets this for nodes of any size; only larger ones than 4096 bytes need it. */
+	o->incompat |= INCOMPAT_BIG_METADATA;
+	o->incompat &= ~INCOMPAT_MIXED_GROUPS;
 	if (o->mixed)
 		o->incompat |= INCOMPAT_MIXED_GROUPS;
 	if (o->incompat & INCOMPAT_SIMPLE_QUOTA)

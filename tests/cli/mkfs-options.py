@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every mkfs option, long and short, has a visible effect. With a given time and fsid, every run makes identical bytes.
 Needs no root."""
+import hashlib
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import uuid
 
 import filling_rows
 from tool import BTRKIT, check_failure, digest, run, thinned
@@ -311,6 +314,12 @@ def behind(scratch):
         check((run('dump-super', '-s', '1', path)[0] == 0) == ('-b' not in options), f'{options}: second superblock')
 
 
+def derive(kind, number, fsid=FSID):
+    """The UUID that mkfs.btrfs 7.3 derives for the chunk tree (0), a subvolume (1) or a device (2)."""
+    digested = hashlib.sha1(uuid.UUID(fsid).bytes + struct.pack('<IQ', kind, number)).digest()
+    return uuid.UUID(bytes=digested[:16], version=5)
+
+
 def reproducible(scratch):
     def image(name, *options, epoch='1700000000'):
         env = {'SOURCE_DATE_EPOCH': epoch} if epoch else {}
@@ -340,6 +349,18 @@ def reproducible(scratch):
     check(image('one').super('fsid') != image('another').super('fsid'), 'the fsid is not random')
     check(image('one', '-U', FSID, epoch=None).super('dev_item.uuid') !=
           image('another', '-U', FSID, epoch=None).super('dev_item.uuid'), 'the UUID of the device is not random')
+    # The same UUIDs as mkfs.btrfs 7.3 derives: of devices, the chunk tree and the top level.
+    for name, value in (('one', '1'), ('another', '1'), ('random', '0')):
+        made = Made(f'{scratch}/{name}.img', '-q', '-f', '-U', FSID, env={'DETERMINISTIC_SEED': value})
+        check((made.super('dev_item.uuid') == str(derive(2, 1))) == (value == '1'),
+              f'DETERMINISTIC_SEED={value}: device')
+        tree = output('dump-tree', made.path)
+        for kind, number, words in ((0, 0, 'chunk uuid'), (1, 5, '\tuuid')):
+            check((f'{words} {derive(kind, number)}' in tree) == (value == '1'), f'DETERMINISTIC_SEED={value}: {words}')
+    path = f'{scratch}/one.img'
+    before = digest(path)
+    said = check_failure('mkfs', None, run('mkfs', '-f', path, env=dict(os.environ, DETERMINISTIC_SEED='1')), status=2)
+    check('requires --uuid' in said and digest(path) == before, said)
     for epoch in ('x', '-1', '1.5', '1 ', '99999999999999999999', ''):
         path = f'{scratch}/one.img'
         before = digest(path)

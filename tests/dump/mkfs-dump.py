@@ -121,6 +121,15 @@ def same(theirs, ours, what):
     return len(theirs)
 
 
+def without_big_metadata(text):
+    """Before 7.3, mkfs.btrfs sets this flag only if nodes are larger than 4096 bytes."""
+    if not re.search(r'^nodesize\s+4096$', text, re.M):
+        return text
+    text = re.sub(r'\t\t\t[( ] BIG_METADATA \|\n', '', text)
+    return re.sub(r'^(incompat_flags\s+)0x([0-9a-f]+)', lambda found: f'{found[1]}{int(found[2], 16) & ~0x20:#x}', text,
+                  flags=re.M)
+
+
 def compare_dumps(theirs, ours, given):
     # Before 6.19, mkfs.btrfs keeps free space items of block groups that it removed.
     leftovers = compare.progs_version() < (6, 19)
@@ -129,6 +138,8 @@ def compare_dumps(theirs, ours, given):
     lines = same(canonical.canonical_tree(canonical.mended(theirs[0]), given, leftovers),
                  canonical.canonical_tree(ours[0], given), 'dump-tree')
     for their, our in zip(theirs[1:], ours[1:]):
+        if compare.progs_version() < (7, 3):
+            their, our = without_big_metadata(their), without_big_metadata(our)
         lines += same(canonical.canonical_super(their, theirs[0], given),
                       canonical.canonical_super(our, ours[0], given), 'dump-super -f')
     return lines
@@ -225,6 +236,27 @@ def self_test(theirs, ours):
     return len(texts)
 
 
+def derived(ours, theirs):
+    """With DETERMINISTIC_SEED=1, the same fsid gives the same UUIDs. Return their number."""
+    if compare.progs_version() < (7, 3):
+        return 0
+    compare.ENV['DETERMINISTIC_SEED'] = '1'
+    found = 0
+    for size, given in ((300 * M, ()), (300 * M, ('--device-uuid', DEVICE)), ((300 * M,) * 3, ('-n', '4k'))):
+        made = []
+        for path, command in (theirs, [MKFS, '-q', '-f']), (ours, [BTRKIT, 'mkfs', '-q', '-f']):
+            done = make(path, size, *command, '-U', FSID, *given)
+            assert not done.returncode, done.stderr
+            text = '\n'.join(dumps(path, size))
+            made.append(sorted(set(re.findall(r'((?:\w+ )*\S*uuid)\s+([0-9a-f]{8}-\S+)', text))))
+        found += same(*made, 'UUIDs')
+    refused = [make(path, 300 * M, *command).returncode for path, command in (
+        (theirs, [MKFS, '-q', '-f']), (ours, [BTRKIT, 'mkfs', '-q', '-f']))]
+    assert refused == [1, 2], f'DETERMINISTIC_SEED without a fsid: {refused}'
+    del compare.ENV['DETERMINISTIC_SEED']
+    return found
+
+
 def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--random', type=int, default=0, metavar='N', help='as many more, of any kind')
@@ -235,7 +267,8 @@ def options():
 def main():
     compare.need_peer()
     args = options()
-    os.environ.pop('SOURCE_DATE_EPOCH', None)
+    compare.ENV.pop('SOURCE_DATE_EPOCH', None)
+    compare.ENV.pop('DETERMINISTIC_SEED', None)
     rng = random.Random(args.seed)
     failed, made, lines = [], 0, 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -250,10 +283,10 @@ def main():
             except (Difference, RuntimeError, ValueError, subprocess.SubprocessError) as e:
                 failed.append(f'{size} {" ".join(given)}: {e}')
             made += 1
-        attempts = smallest(ours)
+        attempts, uuids = smallest(ours), derived(ours, theirs)
     print(*failed, sep='\n')
-    print(f'compared {made} filesystems, {lines} lines of dumps, {attempts} attempts at the smallest size; '
-          f'{planted} planted differences; {len(failed)} failed')
+    print(f'compared {made} filesystems, {lines} lines of dumps, {attempts} attempts at the smallest size, '
+          f'{uuids} derived UUIDs; {planted} planted differences; {len(failed)} failed')
     return 1 if failed or not lines else 0
 
 
