@@ -16,6 +16,7 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/root.h"
 #include "lib/space/block_group.h"
+#include "lib/sweep/drop.h"
 #include "lib/tree/cursor.h"
 #include "lib/tree/filesystem.h"
 #include "lib/tree/node.h"
@@ -25,8 +26,7 @@ struct check_root {
 	struct tree_root root;
 	struct root_item item; /* zeroed for the root tree and the chunk tree, which have none */
 	bool has_item;
-	/* A subvolume being dropped: nodes at drop_level and above have lost everything before drop_progress. */
-	bool partly;
+	struct sweep_drop drop; /* whether it is a subvolume being dropped, which has lost a part */
 };
 
 /* Index in check.roots of the first root that has a root item. */

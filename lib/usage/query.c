@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
-#include "lib/usage/query.h"
 #include "lib/usage/owners/sets.h"
+#include "lib/usage/query.h"
 #include "lib/usage/state.h"
 #include "lib/usage/sum.h"
 #include "lib/usage/table.h"

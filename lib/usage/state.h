@@ -8,6 +8,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/pipeline.h"
+#include "lib/sweep/drop.h"
 #include "lib/tree/filesystem.h"
 #include "lib/usage/owners/sets.h"
 #include "lib/usage/table.h"
@@ -20,13 +21,7 @@ struct usage_root {
 	uint32_t refs;
 	uint32_t owner; /* its number in sets */
 	uint8_t uuid[UUID_SIZE], parent_uuid[UUID_SIZE];
-	/*
-	 * Of a subvolume being deleted: everything before drop_key is already deleted, in nodes of drop_level and
-	 * above.
-	 */
-	struct btrkit_key drop_key;
-	uint8_t drop_level;
-	bool partly;
+	struct sweep_drop drop; /* whether it is a subvolume being dropped, which has lost a part */
 	bool has_snapshots;
 };
 

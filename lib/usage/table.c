@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/sweep/entries.h"
 
 static int resize(struct usage_table *t, size_t entry, size_t room, struct btrkit_error *err)
 {
@@ -50,21 +51,11 @@ int usage_table_settle(struct usage_table *t, size_t entry, struct btrkit_error 
 
 int usage_table_merge(struct usage_table *t, size_t entry, const void *more, size_t n, struct btrkit_error *err)
 {
-	const struct usage_table other = { .at = (void *)more, .n = n };
-	uint8_t *at;
-	size_t to, i = t->n, j = n;
 	int ret = usage_table_reserve(t, entry, n, err);
 
 	if (ret)
 		return ret;
-	at = t->at;
-	/* Merge from the end, so that each entry moves once and nothing is overwritten. */
-	for (to = i + j; j; to--) {
-		if (i && usage_table_address(t, entry, i - 1) > usage_table_address(&other, entry, j - 1))
-			memmove(at + (to - 1) * entry, at + --i * entry, entry);
-		else
-			memcpy(at + (to - 1) * entry, (const uint8_t *)more + --j * entry, entry);
-	}
+	sweep_entries_merge(t->at, t->n, entry, more, n);
 	t->n += n;
 	return usage_table_settle(t, entry, err);
 }

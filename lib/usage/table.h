@@ -13,9 +13,10 @@
 #include <btrkit/error.h>
 
 #include "lib/format/disk.h"
+#include "lib/sweep/entries.h"
 
 /* Addresses are multiples of 4096; the lower bits hold the level, and a digest of the first key. */
-#define USAGE_ADDRESS (~4095ull)
+#define USAGE_ADDRESS SWEEP_ADDRESS
 #define USAGE_LEVEL 7u
 #define USAGE_DIGEST_SHIFT 3
 #define USAGE_DIGEST_MAX 511u /* 0: no pointer found so far, or a root */
@@ -82,9 +83,7 @@ void usage_table_release(struct usage_table *t);
 /* Returns the address of entry @i. Every entry starts with it. */
 static inline uint64_t usage_table_address(const struct usage_table *t, size_t entry, size_t i)
 {
-	const atomic_ullong *at = (const atomic_ullong *)((const uint8_t *)t->at + i * entry);
-
-	return atomic_load_explicit(at, memory_order_relaxed) & USAGE_ADDRESS;
+	return sweep_entry_address(t->at, entry, i);
 }
 
 /* Returns the first entry with an address of at least @address. */

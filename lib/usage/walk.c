@@ -9,16 +9,17 @@
 #include "lib/base/err.h"
 #include "lib/io/buffer.h"
 #include "lib/sweep/block.h"
+#include "lib/sweep/drop.h"
 #include "lib/tree/node.h"
-#include "lib/usage/owners/collect.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/leaf.h"
 #include "lib/usage/own.h"
+#include "lib/usage/owners/collect.h"
 #include "lib/usage/owners/partial.h"
 #include "lib/usage/owners/pending.h"
 #include "lib/usage/owners/reach.h"
-#include "lib/usage/read.h"
 #include "lib/usage/owners/sets.h"
+#include "lib/usage/read.h"
 #include "lib/usage/state.h"
 #include "lib/usage/table.h"
 #include "lib/usage/walk.h"
@@ -79,7 +80,7 @@ static int judge_block(const struct batch *b, size_t i, const uint8_t *block, bo
 	const uint32_t wanted = b->digests[i];
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-	if (!oid_is_file_tree(owner) && owner != OID_DATA_RELOC_TREE && owner != OID_TREE_RELOC)
+	if (!sweep_has_files(owner))
 		err_corrupt(&what, "owner", "block of tree %" PRIu64 " in a file tree", owner);
 	else if (wanted && !block_nritems(block))
 		err_corrupt(&what, "nritems", "tree block is empty, but not the root of a tree");
@@ -203,7 +204,7 @@ static int seed(struct usage_work *w, struct btrkit_error *err)
 		const struct usage_pointer p = { root->bytenr, root->generation, root->level, 0 };
 		uint32_t set;
 
-		if (roots[i].partly && root->level && root->level >= roots[i].drop_level) {
+		if (sweep_drop_cuts_root(&roots[i].drop, root->level)) {
 			ret = usage_add_partial(w, &p, i, err);
 			continue;
 		}

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "lib/base/each.h"
-#include "lib/check/data/data_progress.h"
 #include "lib/check/data/data_bare.h"
 #include "lib/check/data/data_parity.h"
+#include "lib/check/data/data_progress.h"
 #include "lib/check/findings.h"
 #include "lib/check/ranges.h"
 #include "lib/check/state.h"

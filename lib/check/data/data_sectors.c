@@ -8,9 +8,9 @@
 #include "lib/check/findings.h"
 #include "lib/check/log/log_ranges.h"
 #include "lib/check/state.h"
-#include "lib/check/trees/read.h"
 #include "lib/check/trees/table.h"
 #include "lib/io/buffer.h"
+#include "lib/sweep/copies.h"
 #include "lib/volume/volume.h"
 
 struct sectors {
@@ -138,7 +138,7 @@ static void judge(struct sectors *s)
 {
 	const uint8_t *good = s->good;
 
-	while (s->copies < CHECK_COPIES_MAX && judge_copy(s, s->copies))
+	while (s->copies < SWEEP_COPIES_MAX && judge_copy(s, s->copies))
 		s->copies++;
 	for (size_t i = 0; i < s->n; i++)
 		if (s->bad[i] || !good[i])

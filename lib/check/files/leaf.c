@@ -17,6 +17,7 @@
 #include "lib/check/trees/table.h"
 #include "lib/check/trees/walk.h"
 #include "lib/io/buffer.h"
+#include "lib/sweep/copies.h"
 
 /* Item types that belong into a particular tree. */
 static const struct {
@@ -153,13 +154,13 @@ static size_t neighbours(const struct reader *r, const struct wanted *at, size_t
 void leaves_read(struct reader *r, size_t n)
 {
 	struct check *c = r->l->c;
-	struct node_ref refs[CHECK_RUN_BLOCKS];
-	bool good[CHECK_RUN_BLOCKS];
+	struct node_ref refs[SWEEP_RUN_BLOCKS];
+	bool good[SWEEP_RUN_BLOCKS];
 	size_t got;
 
 	for (size_t i = 0, run; i < n; i += run) {
 		run = neighbours(r, r->wanted + i, n - i);
-		check_request(c, check_block_bytenr(r->wanted[i].block), run);
+		sweep_copies_prefetch(c->fs, check_block_bytenr(r->wanted[i].block), run);
 	}
 	for (struct wanted *at = r->wanted, *end = at + n; at < end; at += got) {
 		size_t run = neighbours(r, at, (size_t)(end - at) < r->run.max ? (size_t)(end - at) : r->run.max);
@@ -174,7 +175,7 @@ void leaves_read(struct reader *r, size_t n)
 
 static void free_reader(struct reader *r)
 {
-	check_run_release(&r->run);
+	sweep_run_release(&r->run);
 	free(r->node);
 	free(r->children);
 	free(r->wanted);
@@ -192,7 +193,7 @@ static struct reader *make_reader(struct leaves *l)
 		r->node = io_buffer(nodesize);
 		r->children = calloc(children, sizeof(*r->children));
 		r->wanted = calloc(children, sizeof(*r->wanted));
-		if (r->node && r->children && r->wanted && !check_run_init(l->c, &r->run))
+		if (r->node && r->children && r->wanted && !sweep_run_init(l->c->fs, &r->run, &err))
 			return r;
 		free_reader(r);
 	}

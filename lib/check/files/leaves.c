@@ -19,6 +19,8 @@
 #include "lib/check/trees/read.h"
 #include "lib/check/trees/table.h"
 #include "lib/check/trees/walk.h"
+#include "lib/sweep/copies.h"
+#include "lib/sweep/drop.h"
 
 static void say(struct check *c, const struct check_block *b, const struct btrkit_key *key, uint64_t child,
 		const char *message)
@@ -196,7 +198,7 @@ static void read_level(struct leaves *l, unsigned level)
 			l->work[l->num_work++] = i;
 	}
 	/* Each node is much work. */
-	l->at_a_time = level ? 1 : CHECK_RUN_BYTES / l->c->items.nodesize;
+	l->at_a_time = level ? 1 : SWEEP_RUN_BYTES / l->c->items.nodesize;
 	each((l->num_work + l->at_a_time - 1) / l->at_a_time, l->c->threads, work, l);
 }
 
@@ -226,7 +228,7 @@ static void end_trees(struct leaves *l)
 		const struct tree_root *root = &roots[i].root;
 		const struct check_block *b;
 
-		if (!check_is_files(root->id) || root->id == OID_TREE_RELOC || roots[i].partly ||
+		if (!sweep_has_files(root->id) || root->id == OID_TREE_RELOC || roots[i].drop.begun ||
 		    !check_root_valid(c, &roots[i]))
 			continue;
 		b = check_find_block(&c->tables, root->bytenr, NULL);

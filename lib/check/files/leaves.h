@@ -7,9 +7,9 @@
 #include "lib/check/files/file_refs.h"
 #include "lib/check/files/span.h"
 #include "lib/check/state.h"
-#include "lib/check/trees/read.h"
 #include "lib/check/trees/table.h"
 #include "lib/check/trees/walk.h"
+#include "lib/sweep/copies.h"
 
 /* Summary of a block and everything below it. */
 struct below {
@@ -44,7 +44,7 @@ struct reader {
 	struct reader *next;
 	struct check_hints hints;
 	size_t block_hint;
-	struct check_run run;
+	struct sweep_run run;
 	uint8_t *node;
 	struct below *children; /* of the node */
 	struct wanted *wanted;	/* some of the children, or shared leaves */

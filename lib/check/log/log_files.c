@@ -269,7 +269,7 @@ void log_files_begin(struct log *l, uint64_t subvolume)
 	l->first_sum = l->c->log_sums.n;
 	l->asked = 0;
 	l->answer = MODE_NONE;
-	l->has_subvolume = root && !root->partly;
+	l->has_subvolume = root && !root->drop.begun;
 	if (l->has_subvolume)
 		cursor_init(&l->subvolume, l->c->fs, &root->root);
 }

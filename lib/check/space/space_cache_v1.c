@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Checks the v1 cache. Linux rebuilds incomplete caches. */
 #include "lib/check/findings.h"
-#include "lib/check/space/space_gaps.h"
 #include "lib/check/space/space_cache_v1.h"
+#include "lib/check/space/space_gaps.h"
 #include "lib/check/state.h"
 #include "lib/format/items/inode.h"
 #include "lib/space/space_cache.h"

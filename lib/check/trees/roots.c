@@ -6,6 +6,7 @@
 #include "lib/check/trees/items.h"
 #include "lib/check/trees/roots.h"
 #include "lib/format/feature_bits.h"
+#include "lib/sweep/drop.h"
 
 const struct check_root *check_find_root(const struct check *c, uint64_t id)
 {
@@ -45,7 +46,7 @@ static void add(struct check *c, const struct tree_root *root, const struct root
 	if (!item)
 		return;
 	to->item = *item;
-	to->partly = !item->refs && item->drop_progress.objectid;
+	to->drop = sweep_drop_of(item);
 }
 
 /* Checks the drop progress of a subvolume. Linux does not check that the tree has that level. */

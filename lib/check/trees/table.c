@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
+#include "lib/sweep/entries.h"
 
 #define FIRST_ENTRIES 4096u
 
@@ -138,48 +139,20 @@ int check_table_reserve(struct check_tables *t, struct check_table *table, size_
 	return 0;
 }
 
-/* Other threads may set the low bits of a data extent at the same time. */
 static uint64_t address(const struct check_table *table, size_t i)
 {
-	const uint64_t *place = (const void *)((const uint8_t *)table->at + i * table->entry);
-
-	return __atomic_load_n(place, __ATOMIC_RELAXED) & CHECK_ADDRESS;
-}
-
-static uint64_t address_of(const void *entry)
-{
-	uint64_t place;
-
-	memcpy(&place, entry, sizeof(place));
-	return place & CHECK_ADDRESS;
+	return sweep_entry_address(table->at, table->entry, i);
 }
 
 int check_table_merge(struct check_tables *t, struct check_table *table, const void *more, size_t n,
 		      struct btrkit_error *err)
 {
-	const uint8_t *from = more;
-	uint8_t *at;
-	size_t left, to;
 	int ret = check_table_reserve(t, table, n, err);
 
 	if (ret)
 		return ret;
-	/* Merge from the end, so that nothing is overwritten before it was moved. */
-	at = table->at;
-	left = table->n;
-	to = table->n + n;
-	while (n) {
-		const uint8_t *last = from + (n - 1) * table->entry;
-
-		if (left && address(table, left - 1) > address_of(last)) {
-			left--;
-			memmove(at + --to * table->entry, at + left * table->entry, table->entry);
-		} else {
-			n--;
-			memcpy(at + --to * table->entry, last, table->entry);
-			table->n++;
-		}
-	}
+	sweep_entries_merge(table->at, table->n, table->entry, more, n);
+	table->n += n;
 	return 0;
 }
 

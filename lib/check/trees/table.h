@@ -10,7 +10,9 @@
 
 #include <btrkit/error.h>
 
-#define CHECK_ADDRESS (~4095ull) /* addresses are multiples of 4096; the low bits hold flags */
+#include "lib/sweep/entries.h"
+
+#define CHECK_ADDRESS SWEEP_ADDRESS
 
 /* Flags in the low bits of check_extent.place. */
 #define CHECK_EXTENT_DOUBT 1u /* its item is invalid, which was reported: references are not checked */

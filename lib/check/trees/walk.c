@@ -14,6 +14,7 @@
 #include "lib/check/trees/walk.h"
 #include "lib/check/volume/groups.h"
 #include "lib/io/buffer.h"
+#include "lib/sweep/drop.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -75,22 +76,9 @@ static bool is_partly_reached(const struct check_block *b)
 
 uint32_t check_first_slot(const struct check *c, const struct check_block *b, const struct node *n, bool *on)
 {
-	const struct check_root *root = check_reached_by(c, b);
-	bool exact;
-	uint32_t slot;
-
 	if (on)
 		*on = false;
-	if (!is_partly_reached(b) || n->level < root->item.drop_level)
-		return 0;
-	slot = node_lower_bound(n, &root->item.drop_progress, &exact);
-	if (n->level > root->item.drop_level) {
-		if (!exact && slot)
-			slot--;
-		if (on)
-			*on = true;
-	}
-	return slot;
+	return is_partly_reached(b) ? sweep_drop_first(&check_reached_by(c, b)->drop, n, on) : 0;
 }
 
 static void say(struct walk *w, enum check_code code, const struct edge *e, const char *field, const char *message)
@@ -328,7 +316,7 @@ static void reach_roots(struct walk *w)
 
 	for (size_t i = 0; i < w->c->roots.n; i++) {
 		const struct check_root *r = &roots[i];
-		const bool partly = r->partly && r->root.level && r->root.level >= r->item.drop_level;
+		const bool partly = sweep_drop_cuts_root(&r->drop, r->root.level);
 
 		if (!check_root_valid(w->c, r))
 			continue;
@@ -336,7 +324,7 @@ static void reach_roots(struct walk *w)
 					 .generation = r->root.generation,
 					 .level = r->root.level,
 					 .state = CHECK_ROOT | (partly ? CHECK_PARTLY : CHECK_WHOLE) |
-						  (check_is_files(r->root.id) ? CHECK_FILES : 0) |
+						  (sweep_has_files(r->root.id) ? CHECK_FILES : 0) |
 						  (r->root.id == OID_TREE_RELOC ? CHECK_RELOC : 0),
 					 .root = (uint32_t)i,
 					 .last_snapshot = r->item.last_snapshot,

@@ -7,12 +7,6 @@
 #include "lib/check/state.h"
 #include "lib/check/trees/table.h"
 
-/* Whether it is a tree with files, whose blocks may be shared. */
-static inline bool check_is_files(uint64_t tree)
-{
-	return oid_is_file_tree(tree) || tree == OID_DATA_RELOC_TREE || tree == OID_TREE_RELOC;
-}
-
 /* Whether a root item has a possible root block. */
 static inline bool check_root_valid(const struct check *c, const struct check_root *root)
 {

@@ -5,6 +5,7 @@
  * individually.
  */
 #include "lib/base/err.h"
+#include "lib/sweep/drop.h"
 #include "lib/tree/node.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/owners/partial.h"
@@ -35,21 +36,18 @@ static int follow_partial(struct usage_work *w, const struct usage_partial *p, c
 			  struct btrkit_error *err)
 {
 	const struct usage_root *root = (const struct usage_root *)w->roots.at + p->root;
-	const bool above = n->level > root->drop_level;
-	uint32_t set, first;
-	bool exact;
+	uint32_t set;
+	bool cut;
+	const uint32_t first = sweep_drop_first(&root->drop, n, &cut);
 	int ret = sets_single(&w->u->sets, root->owner, &set, err);
 
-	first = node_lower_bound(n, &root->drop_key, &exact);
-	if (above && !exact && first)
-		first--;
 	for (uint32_t i = first; !ret && i < n->nritems; i++) {
 		struct btrkit_key key;
 		const struct node_ref ref = node_child(n, i, 0, &key);
 		const struct usage_pointer child = { ref.bytenr, ref.generation, ref.level,
 						     usage_digest(&node_ptrs(n)[i].key) };
 
-		if (i == first && above && ref.level)
+		if (i == first && cut && ref.level)
 			ret = usage_add_partial(w, &child, p->root, err);
 		else
 			ret = usage_reach_blocks(w, &w->pending, &child, 1, set, err);

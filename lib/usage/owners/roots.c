@@ -6,6 +6,7 @@
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
 #include "lib/format/items/file_extent.h"
+#include "lib/sweep/drop.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/leaves.h"
 #include "lib/usage/owners/roots.h"
@@ -14,11 +15,6 @@
 
 /* Limit for following the ancestors of a snapshot. If it is reached, sets are only less compact. */
 #define ANCESTORS_MAX 256
-
-static bool has_owner(uint64_t id)
-{
-	return oid_is_file_tree(id) || id == OID_TREE_RELOC || id == OID_DATA_RELOC_TREE;
-}
 
 static int add_own(struct usage_work *w, struct tree_root root, struct btrkit_error *err)
 {
@@ -41,7 +37,7 @@ static int take_root(struct usage_work *w, const struct item *item, struct tree_
 		return ret;
 	if (item->key.objectid == OID_EXTENT_TREE)
 		*extent_tree = tree_root_of(&item->key, &ri);
-	if (!has_owner(item->key.objectid))
+	if (!sweep_has_files(item->key.objectid))
 		return add_own(w, tree_root_of(&item->key, &ri), err);
 	to = array_add(&w->roots, sizeof(*to), err);
 	if (!to)
@@ -49,9 +45,7 @@ static int take_root(struct usage_work *w, const struct item *item, struct tree_
 	*to = (struct usage_root){
 		.root = tree_root_of(&item->key, &ri),
 		.refs = ri.refs,
-		.drop_key = ri.drop_progress,
-		.drop_level = ri.drop_level,
-		.partly = !ri.refs && ri.drop_progress.objectid,
+		.drop = sweep_drop_of(&ri),
 	};
 	memcpy(to->uuid, ri.uuid, sizeof(to->uuid));
 	memcpy(to->parent_uuid, ri.parent_uuid, sizeof(to->parent_uuid));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The reader of log trees: what it says about each item, around what is unreadable or invalid. */
+/* The parts of lib/sweep: above all the reader of log trees, around what is unreadable or invalid. */
 #include "tests/unit/unit.h"
 
 #include "lib/format/items/dir_log.h"
 #include "lib/sweep/leaves.h"
+#include "lib/sweep/drop.h"
+#include "lib/sweep/entries.h"
 #include "lib/sweep/log.h"
 #include "lib/sweep/lost.h"
 #include "tests/unit/synthetic.h"
@@ -347,6 +349,65 @@ static void lost_ranges_are_found(void **state)
 	free(lost.at);
 }
 
+/* Nodes with the keys 10, 20 and 30, and a subvolume dropped up to a key in level 1. */
+static void what_a_dropped_subvolume_has_left(void **state)
+{
+	static const struct {
+		uint64_t key, level, first;
+		bool cut;
+	} rows[] = {
+		{ 5, 1, 0, false }, { 20, 1, 1, false }, { 25, 1, 2, false }, { 35, 1, 3, false },
+		{ 5, 2, 0, true },  { 20, 2, 1, true },	 { 25, 2, 1, true },  { 35, 2, 2, true },
+	};
+	struct disk_key_ptr ptrs[3];
+	uint8_t block[SYN_NODESIZE] = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		ptrs[i] = (struct disk_key_ptr){ .key = key_put(&KEY(10 * i + 10, KEY_INODE_ITEM, 0)) };
+	memcpy(block + sizeof(struct disk_header), ptrs, sizeof(ptrs));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct node n = { .data = block, .nritems = 3, .level = (uint8_t)rows[i].level };
+		const struct sweep_drop d = { KEY(rows[i].key, KEY_INODE_ITEM, 0), 1, true };
+		bool cut;
+
+		assert_int_equal(sweep_drop_first(&d, &n, NULL), rows[i].first);
+		assert_int_equal(sweep_drop_first(&d, &n, &cut), rows[i].first);
+		assert_int_equal(cut, rows[i].cut);
+		assert_true(sweep_drop_cuts_root(&d, n.level));
+	}
+	assert_false(sweep_drop_cuts_root(&(struct sweep_drop){ .level = 1 }, 2));
+	assert_false(sweep_drop_cuts_root(&(struct sweep_drop){ .level = 2, .begun = true }, 1));
+	assert_false(sweep_drop_cuts_root(&(struct sweep_drop){ .begun = true }, 0));
+}
+
+static void entries_are_merged_by_address(void **state)
+{
+	struct entry {
+		uint64_t place, value;
+	} all[20] = { 0 }, more[20];
+
+	(void)state;
+	/* Every subset of ten addresses is merged into the others; the low bits are flags. */
+	for (unsigned set = 0; set < 1024; set++) {
+		size_t n = 0, m = 0;
+
+		for (unsigned i = 0; i < 10; i++) {
+			const struct entry e = { (i + 1) * 4096 | (i * 37 & 4095), i };
+
+			if (set >> i & 1)
+				more[m++] = e;
+			else
+				all[n++] = e;
+		}
+		sweep_entries_merge(all, n, sizeof(*all), more, m);
+		for (unsigned i = 0; i < 10; i++) {
+			assert_int_equal(sweep_entry_address(all, sizeof(*all), i), (i + 1) * 4096);
+			assert_int_equal(all[i].value, i);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +416,8 @@ int main(void)
 		cmocka_unit_test(what_lies_behind_an_unreadable_block_is_said),
 		cmocka_unit_test(only_wanted_items_must_be_valid),
 		cmocka_unit_test(lost_ranges_are_found),
+		cmocka_unit_test(what_a_dropped_subvolume_has_left),
+		cmocka_unit_test(entries_are_merged_by_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
