@@ -151,7 +151,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 }
 
 /* Reports conflicting options. */
-static void judge(const struct command *cmd, const struct request *req)
+static void check_request(const struct command *cmd, const struct request *req)
 {
 	const struct btrkit_dump_select *s = &req->choice.select;
 	const bool file = s->path || s->flags & BTRKIT_DUMP_BY_INODE;
@@ -241,14 +241,14 @@ static int run(const struct command *cmd, int argc, char **argv)
 		while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 			take_option(cmd, &req, c);
 		cmd_check_args(cmd, argc, 1, -1);
-		judge(cmd, &req);
+		check_request(cmd, &req);
 		req.opts.trees = req.trees;
 		req.opts.blocks = req.blocks;
 		req.choice.select.ranges = req.choice.ranges;
 		req.choice.select.types = req.choice.types;
 		if (req.choice.any)
 			req.opts.select = &req.choice.select;
-		dump_judge_other(cmd, &req.other, &req.opts);
+		dump_check_other(cmd, &req.other, &req.opts);
 		status = dump(cmd, &req, (const char *const *)argv + optind, (size_t)(argc - optind));
 	} else {
 		cmd_fail_no_memory(cmd);

@@ -50,7 +50,7 @@ struct dump_other {
 /* @return whether the option is one of these */
 bool dump_take_other(const struct command *cmd, struct dump_other *other, int c, const char *arg);
 /* Reports conflicting options as usage errors. */
-void dump_judge_other(const struct command *cmd, const struct dump_other *other,
+void dump_check_other(const struct command *cmd, const struct dump_other *other,
 		      const struct btrkit_dump_options *opts);
 int dump_other(struct btrkit_fs *fs, const struct dump_other *other, const struct btrkit_dump_options *opts,
 	       struct cmd_output *out, struct btrkit_error *err);

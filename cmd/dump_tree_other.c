@@ -29,8 +29,7 @@ bool dump_take_other(const struct command *cmd, struct dump_other *other, int c,
 	}
 }
 
-void dump_judge_other(const struct command *cmd, const struct dump_other *other,
-		      const struct btrkit_dump_options *opts)
+void dump_check_other(const struct command *cmd, const struct dump_other *other, const struct btrkit_dump_options *opts)
 {
 	const unsigned shown = BTRKIT_DUMP_HIDE_NAMES | BTRKIT_DUMP_CSUM_HEADERS | BTRKIT_DUMP_CSUM_ITEMS |
 			       BTRKIT_DUMP_COMPAT_6_19;

@@ -102,7 +102,7 @@ static int do_line(struct request *req, struct edit *e, char *line, size_t len, 
 		return ret;
 	may_fail = words->word[0][0] == '-' && words->word[0][1] && words->word[0][1] != '-';
 	words->word[0] += may_fail;
-	ret = edit_judge(words->word, words->n, &call, err);
+	ret = edit_check(words->word, words->n, &call, err);
 	if (ret)
 		return ret;
 	ret = edit_do(e, &call, err);
@@ -204,7 +204,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		take_option(&req, &e, c);
 	cmd_check_args(cmd, argc, 1, -1);
 	req.devices.at[0] = argv[optind];
-	if (optind + 1 < argc && edit_judge(argv + optind + 1, (size_t)(argc - optind - 1), &call, &err))
+	if (optind + 1 < argc && edit_check(argv + optind + 1, (size_t)(argc - optind - 1), &call, &err))
 		cmd_usage_error(cmd, "%s", err.message);
 	if (call.op && req.commit_every)
 		cmd_usage_error(cmd, "--commit-every requires a script");

@@ -22,7 +22,6 @@ struct edit {
 };
 
 #define EDIT_BUFFER (4u << 20)
-#define EDIT_TOP_DIR 256	/* inode of a subvolume's root directory */
 
 struct edit_forced {
 	uint64_t id;
@@ -52,7 +51,7 @@ struct edit_call {
 	size_t n;
 	unsigned flags;
 };
-int edit_judge(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int edit_check(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Runs an operation. If it has several paths, the error message names the one that failed. */
 int edit_do(struct edit *e, const struct edit_call *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;

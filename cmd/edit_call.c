@@ -93,7 +93,7 @@ static int unknown_operation(char **words, size_t n, struct btrkit_error *err)
 	return -EINVAL;
 }
 
-int edit_judge(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err)
+int edit_check(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err)
 {
 	struct edit_call c = { .op = edit_ops };
 	bool operands = false;

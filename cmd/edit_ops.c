@@ -119,7 +119,7 @@ static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, stru
 }
 
 /* Checks that an existing name is a directory. */
-static int judge_dir(struct edit *e, const struct edit_spot *s, const char *path, struct btrkit_error *err)
+static int check_dir(struct edit *e, const struct edit_spot *s, const char *path, struct btrkit_error *err)
 {
 	struct btrkit_found f;
 	const int ret = btrkit_txn_lookup(e->txn, s->root, s->at.dir, s->at.name, s->at.len, &f, err);
@@ -128,7 +128,7 @@ static int judge_dir(struct edit *e, const struct edit_spot *s, const char *path
 }
 
 /* A slash after either name requires that the result is a directory. */
-static int judge_slashes(struct edit *e, const struct edit_spot *from, const struct edit_spot *to, unsigned how,
+static int check_slashes(struct edit *e, const struct edit_spot *from, const struct edit_spot *to, unsigned how,
 			 char **words, struct btrkit_error *err)
 {
 	const bool exchange = how == BTRKIT_RENAME_EXCHANGE;
@@ -136,9 +136,9 @@ static int judge_slashes(struct edit *e, const struct edit_spot *from, const str
 	int ret = 0;
 
 	if (from->slash || (to->slash && !exchange))
-		ret = judge_dir(e, from, words[!from->slash], err);
+		ret = check_dir(e, from, words[!from->slash], err);
 	if (!ret && to->slash && exchange)
-		ret = judge_dir(e, to, words[1], err);
+		ret = check_dir(e, to, words[1], err);
 	if (ret == -ENOTDIR && how == BTRKIT_RENAME_NOREPLACE &&
 	    !btrkit_txn_lookup(e->txn, to->root, to->at.dir, to->at.name, to->at.len, &f, NULL))
 		return edit_fail(err, EEXIST, words[1]);
@@ -162,7 +162,7 @@ static int op_mv(struct edit *e, char **words, size_t n, unsigned flags, struct 
 		return ret;
 	if (!from.at.len || !to.at.len)
 		return edit_fail(err, EBUSY, words[from.at.len != 0]);
-	ret = judge_slashes(e, &from, &to, how[flags], words, err);
+	ret = check_slashes(e, &from, &to, how[flags], words, err);
 	return ret ? ret : btrkit_txn_rename(e->txn, &from.at, &to.at, how[flags], err);
 }
 

@@ -35,7 +35,7 @@ static const char *next_name(const char **path, size_t *len)
 
 static int walk(struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
 {
-	uint64_t root = e->root, dir = EDIT_TOP_DIR;
+	uint64_t root = e->root, dir = BTRKIT_TOP_INODE;
 	const char *whole = path;
 
 	e->path = path;
@@ -117,7 +117,7 @@ int edit_target_file(struct edit *e, const char *path, struct btrkit_found *ret,
 
 int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_error *err)
 {
-	uint64_t root = e->root, dir = EDIT_TOP_DIR;
+	uint64_t root = e->root, dir = BTRKIT_TOP_INODE;
 
 	e->path = path;
 	if (!*path)

@@ -27,7 +27,7 @@ static int find_subvolume(struct edit *e, const char *word, uint64_t *id, struct
 	ret = edit_find(e, word, &f, err);
 	if (ret)
 		return ret;
-	if (f.type != DT_DIR || f.inode != EDIT_TOP_DIR) {
+	if (f.type != DT_DIR || f.inode != BTRKIT_TOP_INODE) {
 		edit_fail(err, EINVAL, "");
 		snprintf(err->message, sizeof(err->message), "%.150s is not a subvolume", word);
 		return -EINVAL;

@@ -70,7 +70,7 @@ static int write_archive(void *ctx, const void *data, size_t len)
 	return req->out.error;
 }
 
-static int judge_device(void *ctx, const struct btrkit_device *device)
+static int verify_device(void *ctx, const struct btrkit_device *device)
 {
 	return device->name && cmd_is_device(*(const char *const *)ctx, device->name) ? -EBUSY : 0;
 }
@@ -84,7 +84,7 @@ static bool overwrites(struct btrkit_fs *fs, const struct request *req)
 	for (size_t i = 0; i < req->devices.n; i++)
 		if (cmd_is_device(to, req->devices.at[i]))
 			return true;
-	return btrkit_devices(fs, judge_device, &to, &err) == -EBUSY;
+	return btrkit_devices(fs, verify_device, &to, &err) == -EBUSY;
 }
 
 /* Opens the archive. Devices, such as tapes, and fifos are written directly. @return 0; a negative errno */

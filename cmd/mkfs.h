@@ -79,11 +79,11 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 /* Handles an option about the source. @return whether it is one */
 bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req, int c);
 /* Checks the source after all options were parsed. */
-void mkfs_judge_source(const struct command *cmd, struct mkfs_request *req);
+void mkfs_check_source(const struct command *cmd, struct mkfs_request *req);
 void mkfs_release_source(struct mkfs_request *req);
 
 /* Decides how the size of an image file that is filled is determined. */
-void mkfs_judge_image(struct mkfs_request *req);
+void mkfs_check_image(struct mkfs_request *req);
 /* Creates a missing image file if it is to be filled. @return 0 or a negative errno */
 int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created);
 /* Enlarges an image file that is smaller than the requested size. Call it after the guards. @return 0; <0 */

@@ -29,7 +29,7 @@ static bool fits(const struct mkfs_request *req)
 	return !req->opts.byte_count || cmd_is_mkfs_btrfs;
 }
 
-void mkfs_judge_image(struct mkfs_request *req)
+void mkfs_check_image(struct mkfs_request *req)
 {
 	struct btrkit_mkfs_options *o = &req->opts;
 	struct stat st;

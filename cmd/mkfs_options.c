@@ -236,7 +236,7 @@ static void take_seed(const struct command *cmd, struct btrkit_mkfs_options *o)
 }
 
 /* Checks combinations of options, independently of the devices. */
-static void judge_options(const struct command *cmd, const struct mkfs_request *req)
+static void verify_options(const struct command *cmd, const struct mkfs_request *req)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t min;
@@ -278,6 +278,6 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 		o->flags &= ~(unsigned)BTRKIT_MKFS_DISCARD;
 	take_time(cmd, o);
 	take_seed(cmd, o);
-	mkfs_judge_source(cmd, req);
-	judge_options(cmd, req);
+	mkfs_check_source(cmd, req);
+	verify_options(cmd, req);
 }

@@ -230,7 +230,7 @@ bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req
 	return true;
 }
 
-void mkfs_judge_source(const struct command *cmd, struct mkfs_request *req)
+void mkfs_check_source(const struct command *cmd, struct mkfs_request *req)
 {
 	struct btrkit_mkfs_options *o = &req->opts;
 
@@ -245,7 +245,7 @@ void mkfs_judge_source(const struct command *cmd, struct mkfs_request *req)
 	/* In a directory whiteouts are copied like other files. */
 	if ((req->source.flags & BTRKIT_SOURCE_WHITEOUTS) && req->source.kind == BTRKIT_SOURCE_DIRECTORY)
 		cmd_usage_error(cmd, "--whiteouts needs --tar or --manifest");
-	mkfs_judge_image(req);
+	mkfs_check_image(req);
 	if (getenv("SOURCE_DATE_EPOCH"))
 		o->flags |= BTRKIT_MKFS_CLAMP_TIMES;
 }

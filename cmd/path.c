@@ -2,7 +2,6 @@
 /* Arguments that are paths in a filesystem. */
 #include "cmd.h"
 
-#define TOP_LEVEL 5
 
 const char *cmd_path(const struct command *cmd, const char *path)
 {
@@ -21,6 +20,6 @@ int cmd_find_subvolume(struct btrkit_fs *fs, const char *subvol, uint64_t *ret, 
 {
 	if (subvol)
 		return btrkit_subvolume_find(fs, subvol, ret, err);
-	*ret = TOP_LEVEL;
+	*ret = BTRKIT_TOP_LEVEL;
 	return 0;
 }

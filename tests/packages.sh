@@ -64,7 +64,7 @@ unpack()
 	(cd "$sources" && git ls-files -z | tar -c --null -T - ) | tar -x -C "$top/btrkit-$version"
 }
 
-judge()
+check()
 {
 	lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$top"/*.changes
 }
@@ -133,7 +133,7 @@ version=$(sed -n "s/^  version: '\(.*\)',$/\1/p" "$sources/meson.build" | head -
 unpack
 cd "$top/btrkit-$version"
 step debian-build dpkg-buildpackage -b -us -uc
-step lintian judge
+step lintian check
 step debootstrap debootstrap --variant=minbase bookworm "$top/root" "$mirror"
 step debian-install install_debs
 step debian-command try_command

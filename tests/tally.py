@@ -26,7 +26,7 @@ def read(logs):
                     yield json.loads(line)
 
 
-def judge(test, strict):
+def check(test, strict):
     """Return "passed", "failed" or "skipped"."""
     if test["result"] in ("OK", "EXPECTEDFAIL"):
         return "passed"
@@ -39,7 +39,7 @@ def main(logs):
     strict = os.environ.get("CI") == "true"
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for test in read(logs):
-        verdict = judge(test, strict)
+        verdict = check(test, strict)
         counts[verdict] += 1
         lines = output_lines(test)
         for line in lines:

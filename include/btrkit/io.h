@@ -105,8 +105,8 @@ enum btrkit_io_flags {
 	 * With BTRKIT_IO_WRITE: keeps other programs from using the device while it is open. A block device is opened
 	 * with O_EXCL and locked with flock(); a file, or the part of it that is used, is locked for writing. What is
 	 * mounted, locked by another program, or a file or device that a loop device shows, is refused with -EBUSY.
-	 * Conflicts are judged by byte ranges, through partitions and nested loop devices: other parts of the same file
-	 * or disk may be in use. A partition of an unused loop device is claimed, so that it stays unused.
+	 * Conflicts are checked by byte ranges, through partitions and nested loop devices: other parts of the same
+	 * file or disk may be in use. A partition of an unused loop device is claimed, so that it stays unused.
 	 *
 	 * Without BTRKIT_IO_WRITE: makes sure that nothing modifies what is read. A block device is opened with O_EXCL.
 	 * What is mounted, or what a loop device that is in use shows, is refused with -EBUSY. Nothing is locked.

@@ -76,7 +76,7 @@ struct btrkit_usage_space {
 /** Kinds of owners. Since: 0.1 */
 enum btrkit_usage_kind {
 	BTRKIT_USAGE_SUBVOLUME,
-	BTRKIT_USAGE_DYING,		/**< what is left of a subvolume that is being deleted */
+	BTRKIT_USAGE_DROPPED,		/**< what is left of a subvolume that is being deleted */
 	BTRKIT_USAGE_RELOCATION,	/**< tree of an interrupted relocation (balance) of subvolume @c id */
 	BTRKIT_USAGE_DATA_RELOCATION,	/**< tree of the files that relocation copies data into */
 	BTRKIT_USAGE_FILESYSTEM		/**< the filesystem itself: all other trees, and v1 cache files */

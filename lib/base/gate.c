@@ -3,7 +3,7 @@
 
 void gate_init(struct gate *g)
 {
-	for (unsigned i = 0; i < STRIPES; i++)
+	for (unsigned i = 0; i < PERCPU_SLOTS; i++)
 		atomic_init(&g->stripes[i].inside, 0);
 	atomic_init(&g->closed, false);
 	pthread_mutex_init(&g->lock, NULL);
@@ -25,7 +25,7 @@ void gate_enter(struct gate *g)
 	 * count.
 	 */
 	for (;;) {
-		atomic_fetch_add(&g->stripes[stripe_of_thread()].inside, 1);
+		atomic_fetch_add(&g->stripes[percpu_slot()].inside, 1);
 		if (!atomic_load(&g->closed))
 			return;
 		gate_leave(g);
@@ -38,7 +38,7 @@ void gate_enter(struct gate *g)
 
 void gate_leave(struct gate *g)
 {
-	if (atomic_fetch_sub(&g->stripes[stripe_of_thread()].inside, 1) != 1 || !atomic_load(&g->closed))
+	if (atomic_fetch_sub(&g->stripes[percpu_slot()].inside, 1) != 1 || !atomic_load(&g->closed))
 		return;
 	pthread_mutex_lock(&g->lock);
 	pthread_cond_broadcast(&g->emptied);
@@ -48,7 +48,7 @@ void gate_leave(struct gate *g)
 /* Once the gate is closed, a stripe that was seen empty stays empty, apart from threads that leave again at once. */
 static bool somebody_inside(struct gate *g)
 {
-	for (unsigned i = 0; i < STRIPES; i++)
+	for (unsigned i = 0; i < PERCPU_SLOTS; i++)
 		if (atomic_load(&g->stripes[i].inside))
 			return true;
 	return false;

@@ -11,15 +11,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "lib/base/stripe.h"
+#include "lib/base/percpu.h"
 
 struct gate_stripe {
 	atomic_uint inside;
-	char apart[STRIPE_APART];
+	char apart[PERCPU_APART];
 };
 
 struct gate {
-	struct gate_stripe stripes[STRIPES];
+	struct gate_stripe stripes[PERCPU_SLOTS];
 	atomic_bool closed;
 	pthread_mutex_t lock;
 	pthread_cond_t opened, emptied;

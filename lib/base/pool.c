@@ -27,7 +27,7 @@ static struct pool_piece *new_piece(const struct pool *p, size_t *size)
 
 	*size = p->next_size;
 	if (p->stock && *size > PIECE_OF_STOCK_FROM) {
-		*size = CHUNK_SIZE;
+		*size = SLICE_SIZE;
 		piece = stock_take(p->stock);
 		if (piece)
 			piece->kind = PIECE_OF_STOCK;
@@ -61,7 +61,7 @@ static void free_piece(const struct pool *p, struct pool_piece *piece)
  */
 static size_t stagger(const struct pool_piece *piece)
 {
-	return (uintptr_t)piece / CHUNK_ALIGN * 7 % 31 * 320;
+	return (uintptr_t)piece / SLICE_ALIGN * 7 % 31 * 320;
 }
 
 /*

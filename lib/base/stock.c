@@ -10,30 +10,30 @@
 #define SPARE_MAX 8u
 /* Maximum number of pages prepared in advance. So many may be needed at once by pools that fill at the same pace. */
 #define AHEAD_MAX 16u
-#define CHUNKS (BIG_MIN / CHUNK_ALIGN)
+#define SLICES (BIG_MIN / SLICE_ALIGN)
 
 struct free_chunk {
 	struct free_chunk *next;
 };
 
-/* Header at the start of a page, before its first chunk. */
+/* Header at the start of a page, before its first slice. */
 struct stock_page {
-	struct stock_page *prev, *next; /* list of pages with free chunks */
+	struct stock_page *prev, *next; /* list of pages with free slices */
 	struct free_chunk *free;
 	uint32_t used;
-	uint32_t touched; /* number of chunks that were ever used */
+	uint32_t touched; /* number of slices that were ever used */
 };
 
-_Static_assert(sizeof(struct stock_page) <= CHUNK_ALIGN - CHUNK_SIZE, "no room for it");
+_Static_assert(sizeof(struct stock_page) <= SLICE_ALIGN - SLICE_SIZE, "no room for it");
 
-static struct stock_page *page_of(void *chunk)
+static struct stock_page *page_of(void *slice)
 {
-	return (struct stock_page *)((uintptr_t)chunk & ~(uintptr_t)(BIG_MIN - 1));
+	return (struct stock_page *)((uintptr_t)slice & ~(uintptr_t)(BIG_MIN - 1));
 }
 
-void *stock_chunk_of(void *p)
+void *stock_slice_of(void *p)
 {
-	return (char *)((uintptr_t)p & ~(uintptr_t)(CHUNK_ALIGN - 1)) + (CHUNK_ALIGN - CHUNK_SIZE);
+	return (char *)((uintptr_t)p & ~(uintptr_t)(SLICE_ALIGN - 1)) + (SLICE_ALIGN - SLICE_SIZE);
 }
 
 void stock_init(struct stock *s)
@@ -153,7 +153,7 @@ void stock_destroy(struct stock *s)
 void *stock_take(struct stock *s)
 {
 	struct stock_page *page;
-	void *chunk = NULL;
+	void *slice = NULL;
 
 	pthread_mutex_lock(&s->lock);
 	page = s->with_room;
@@ -165,28 +165,28 @@ void *stock_take(struct stock *s)
 		s->spare++;
 	}
 	if (page->free) {
-		chunk = page->free;
+		slice = page->free;
 		page->free = page->free->next;
 	} else {
-		chunk = stock_chunk_of((char *)page + page->touched++ * CHUNK_ALIGN);
+		slice = stock_slice_of((char *)page + page->touched++ * SLICE_ALIGN);
 	}
 	s->spare -= !page->used;
-	if (++page->used == CHUNKS)
+	if (++page->used == SLICES)
 		DL_DELETE(s->with_room, page);
 out:
 	pthread_mutex_unlock(&s->lock);
-	return chunk;
+	return slice;
 }
 
-/* Put a chunk back. Called with the lock held. @return a page to free, or NULL */
-static void *give(struct stock *s, void *chunk)
+/* Put a slice back. Called with the lock held. @return a page to free, or NULL */
+static void *give(struct stock *s, void *slice)
 {
-	struct stock_page *page = page_of(chunk);
-	struct free_chunk *f = chunk;
+	struct stock_page *page = page_of(slice);
+	struct free_chunk *f = slice;
 
 	f->next = page->free;
 	page->free = f;
-	if (page->used-- == CHUNKS)
+	if (page->used-- == SLICES)
 		DL_PREPEND(s->with_room, page);
 	if (page->used)
 		return NULL;
@@ -199,12 +199,12 @@ static void *give(struct stock *s, void *chunk)
 	return NULL;
 }
 
-void stock_give(struct stock *s, void *chunk)
+void stock_give(struct stock *s, void *slice)
 {
 	void *page;
 
 	pthread_mutex_lock(&s->lock);
-	page = give(s, chunk);
+	page = give(s, slice);
 	pthread_mutex_unlock(&s->lock);
 	big_free(page, BIG_MIN);
 }

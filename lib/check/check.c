@@ -70,7 +70,7 @@ static void release(struct check *c)
 	free(c->groups.at);
 	free(c->csums.at);
 	free(c->stripes.at);
-	free(c->bare.at);
+	free(c->nodatasum.at);
 	free(c->log_data.at);
 	check_log_sums_release(c);
 	free(c->names.at);

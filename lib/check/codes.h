@@ -163,8 +163,7 @@
 	     "there is a cache of free inode numbers, which Linux no longer uses")                                    \
 	CODE(DIR_SIZE, "DIR-SIZE", MISBEHAVES, "the size of a directory does not match its names")                    \
 	CODE(DIR_NAMES, "DIR-NAMES", MISBEHAVES, "a directory has more than one name")                                \
-	CODE(DIR_CIRCLE, "DIR-CIRCLE", MISBEHAVES,                                                                    \
-	     "directories contain each other, and no path leads to them")                                             \
+	CODE(DIR_CIRCLE, "DIR-CIRCLE", MISBEHAVES, "directories contain each other, and no path leads to them")       \
 	CODE(DIR_DUPLICATE, "DIR-DUPLICATE", MISBEHAVES, "a directory has a name or an index twice")                  \
 	CODE(DIR_INDEX, "DIR-INDEX", MISBEHAVES,                                                                      \
 	     "a directory entry has an index that is reserved, or with which reading the directory never ends")       \
@@ -191,7 +190,7 @@
 	CODE(FILE_COMPRESSED, "FILE-COMPRESSED", MISBEHAVES, "a file whose flags exclude checksums is compressed")    \
 	CODE(FILE_CSUM_MISSING, "FILE-CSUM-MISSING", REFUSED, "data lacks checksums that it should have")             \
 	CODE(FILE_CSUM_ODD, "FILE-CSUM-ODD", MISBEHAVES, "data has checksums that it should not have")                \
-	CODE(FILE_CSUM_KEPT, "FILE-CSUM-KEPT", LEFTOVER, "preallocated space has checksums")
+	CODE(FILE_CSUM_PREALLOC, "FILE-CSUM-KEPT", LEFTOVER, "preallocated space has checksums")
 #define CHECK_CODES_QGROUP(CODE)                                                                                       \
 	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES,                                                               \
 	     "the items of quota groups are invalid or contradict each other")                                         \

@@ -88,7 +88,7 @@ static int compare(const struct check_finding *a, const struct check_finding *b)
 }
 
 /* Index of the first finding that is not before @f. *same: whether it is equal. */
-static size_t place_of(const struct check_findings *l, const struct check_finding *f, bool *same)
+static size_t device_range_of(const struct check_findings *l, const struct check_finding *f, bool *same)
 {
 	size_t low = 0, high = l->n;
 
@@ -112,7 +112,7 @@ static void keep(struct check *c, enum check_code code, const struct check_findi
 	struct check_findings *l = &c->findings[code];
 	const size_t most = c->opts.repeats;
 	bool same;
-	const size_t at = place_of(l, f, &same);
+	const size_t at = device_range_of(l, f, &same);
 
 	if (same) {
 		l->at[at].times++;
@@ -172,7 +172,7 @@ void check_withdraw(struct check *c, enum check_code code, const struct btrkit_e
 	size_t at;
 
 	pthread_mutex_lock(&c->lock);
-	at = place_of(l, &f, &same);
+	at = device_range_of(l, &f, &same);
 	if (same && l->at[at].has_values && l->at[at].found - l->at[at].expected == apart) {
 		l->n--;
 		l->total--;

@@ -80,7 +80,7 @@ struct check {
 	uint64_t group_tree;	    /* the tree that holds the block group items */
 	struct array csums;	    /* struct range: data with checksums, by address, adjacent ranges merged */
 	struct array stripes;	    /* struct range: data that the stripe tree maps, as csums */
-	struct array bare;	    /* struct range: written data without checksums in groups with parity */
+	struct array nodatasum;	    /* struct range: written data without checksums in groups with parity */
 	struct array log_data;	    /* struct range: data that only logs refer to, as csums */
 	struct array log_sums;	    /* struct check_log_sum: log by log, each by address */
 	struct array names;	    /* used by names.c: contradictions that were already examined */

@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/commit/supers.h"
-#include "lib/volume/row_write.h"
+#include "lib/volume/full_stripe.h"
 
 /* Keep data for the commit: more data may be placed in the same row, and the parity covers all of it. */
 static int keep(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len, struct btrkit_error *err)
@@ -52,7 +52,7 @@ int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, s
 {
 	int ret;
 
-	if (row_wanted(txn->fs->volume, logical))
+	if (full_stripe_wanted(txn->fs->volume, logical))
 		return keep(txn, logical, data, len, err);
 	/* Nothing prevents Linux from mounting an image: what was free may be in use now. */
 	ret = commit_supers_check(txn->fs, err);

@@ -11,6 +11,6 @@
  * else is written through a handle.
  * @return 0; as commit_supers_check(), then nothing was written; <0
  */
-int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int commit_sync_supers(struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

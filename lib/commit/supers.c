@@ -138,13 +138,13 @@ static int make_device(struct btrkit_txn *txn, const struct disk_super *common, 
 	r = commit_device_item(txn->fs, device->devid, &ret->disk[0].dev_item, err);
 	for (unsigned mirror = 0; !r && mirror < SUPER_MIRRORS; mirror++) {
 		struct disk_super *d = &ret->disk[mirror];
-		struct super judged;
+		struct super checked;
 
 		*d = ret->disk[0];
 		commit_super_make_copy(txn->fs, d, mirror);
-		r = super_decode(d, super_offset(mirror), &judged, err);
+		r = super_decode(d, super_offset(mirror), &checked, err);
 		if (!r && !mirror && device->devid == txn->fs->super.devid)
-			*decoded = judged;
+			*decoded = checked;
 	}
 	return r;
 }

@@ -14,7 +14,7 @@
  * Without a free space tree, only the extent tree says what is free. If one of its items is missing, existing data
  * would be overwritten. The checksums are the only other evidence of that data.
  */
-static int judge_place(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
+static int check_place(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
 {
 	int ret;
 
@@ -49,7 +49,7 @@ static int alloc_block(void *ctx, uint64_t owner, unsigned level, const struct b
 			  &r, err);
 	/* In mixed block groups, a tree block could overwrite data, too. */
 	if (!ret && txn->fs->super.incompat & INCOMPAT_MIXED_GROUPS)
-		ret = judge_place(txn, &r, err);
+		ret = check_place(txn, &r, err);
 	if (!ret)
 		ret = refs_new_extent(txn->refs, &r, false, level, first, err);
 	add.bytenr = r.start;
@@ -136,7 +136,7 @@ int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *chan
 /* Space for data was allocated. If this fails, the transaction does. */
 static int new_data(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
 {
-	int ret = judge_place(txn, r, err);
+	int ret = check_place(txn, r, err);
 
 	if (!ret)
 		ret = refs_new_extent(txn->refs, r, true, 0, NULL, err);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Writes the blocks of a transaction in address order, adjacent ones together. Threads seal and assemble blocks while
- * those before are being written. In chunks with parity, full rows are written; space.h allocates nothing else in them.
+ * those before are being written. In chunks with parity, full stripes are written; space.h allocates nothing else in
+ * them.
  */
 #include "lib/commit/write.h"
 
@@ -14,7 +15,7 @@
 #include "lib/base/pipeline.h"
 #include "lib/commit/data.h"
 #include "lib/commit/supers.h"
-#include "lib/volume/row_write.h"
+#include "lib/volume/full_stripe.h"
 
 /* Size of the blocks that a thread takes at a time. A smaller total is not worth a thread. */
 #define UNIT_BYTES (1u << 20)
@@ -34,14 +35,14 @@ struct block_copy {
 	const uint8_t *data;
 };
 
-/* Part of a row with parity. */
-struct row_piece {
+/* Part of a full stripe with parity. */
+struct full_stripe_piece {
 	uint64_t logical;
 	size_t length;
 	const uint8_t *data;
 };
 
-/* Blocks that are written together, and the copies of those that are not in rows. */
+/* Blocks that are written together, and the copies of those that are not in full stripes. */
 struct unit {
 	const struct sort_entry *blocks;
 	size_t num_blocks;
@@ -55,7 +56,7 @@ struct writing {
 	struct btrkit_txn *txn;
 	struct sort_entry *blocks; /* by address */
 	size_t num_blocks;
-	struct row_piece *pieces;
+	struct full_stripe_piece *pieces;
 	size_t num_pieces, pieces_size;
 };
 
@@ -91,14 +92,14 @@ static int add_piece(struct writing *w, uint64_t logical, const uint8_t *data, s
 {
 	if (w->num_pieces == w->pieces_size) {
 		const size_t size = w->pieces_size ? 2 * w->pieces_size : 64;
-		struct row_piece *more = reallocarray(w->pieces, size, sizeof(*more));
+		struct full_stripe_piece *more = reallocarray(w->pieces, size, sizeof(*more));
 
 		if (!more)
 			return err_nomem(err);
 		w->pieces = more;
 		w->pieces_size = size;
 	}
-	w->pieces[w->num_pieces++] = (struct row_piece){ logical, length, data };
+	w->pieces[w->num_pieces++] = (struct full_stripe_piece){ logical, length, data };
 	return 0;
 }
 
@@ -113,7 +114,7 @@ static int by_place(const void *a, const void *b)
 
 static int by_address(const void *a, const void *b)
 {
-	const struct row_piece *x = a, *y = b;
+	const struct full_stripe_piece *x = a, *y = b;
 
 	return x->logical < y->logical ? -1 : x->logical > y->logical;
 }
@@ -126,7 +127,7 @@ static int map_unit(const struct writing *w, struct unit *u, struct btrkit_error
 	u->n = 0;
 	for (size_t i = 0; i < u->num_blocks; i++) {
 		const struct node *node = u->blocks[i].what;
-		int ret = row_wanted(v, node->bytenr) ? 1 : 0;
+		int ret = full_stripe_wanted(v, node->bytenr) ? 1 : 0;
 
 		for (unsigned mirror = 0; !ret; mirror++)
 			ret = add_copy(v, u, node, mirror, err);
@@ -271,29 +272,29 @@ static int write_units(struct writing *w, struct btrkit_error *err)
 	return ret;
 }
 
-/* Write all rows, or reserve space for them. */
-static int put_rows(const struct writing *w, bool only_reserve, struct btrkit_error *err)
+/* Write all full stripes, or reserve space for them. */
+static int put_full_stripes(const struct writing *w, bool only_reserve, struct btrkit_error *err)
 {
 	struct btrkit_write_stats *stats = &w->txn->writer->stats;
-	struct row_writer *rows;
+	struct full_stripe_writer *full_stripes;
 	int ret;
 
 	if (!w->num_pieces)
 		return 0;
-	ret = row_writer_create(w->txn->fs->volume, only_reserve, &rows, err);
+	ret = full_stripe_create(w->txn->fs->volume, only_reserve, &full_stripes, err);
 	if (ret)
 		return ret;
 	for (size_t i = 0; !ret && i < w->num_pieces; i++)
-		ret = row_writer_put(rows, w->pieces[i].logical, w->pieces[i].data, w->pieces[i].length, err);
+		ret = full_stripe_put(full_stripes, w->pieces[i].logical, w->pieces[i].data, w->pieces[i].length, err);
 	if (!ret)
-		ret = row_writer_finish(rows, err);
-	stats->writes += only_reserve ? 0 : row_writer_written(rows).writes;
-	stats->bytes_written += only_reserve ? 0 : row_writer_written(rows).bytes;
-	row_writer_destroy(rows);
+		ret = full_stripe_finish(full_stripes, err);
+	stats->writes += only_reserve ? 0 : full_stripe_written(full_stripes).writes;
+	stats->bytes_written += only_reserve ? 0 : full_stripe_written(full_stripes).bytes;
+	full_stripe_destroy(full_stripes);
 	return ret;
 }
 
-/* Collect the blocks and data that are in rows. */
+/* Collect the blocks and data that are in full stripes. */
 static int collect_pieces(struct writing *w, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -301,7 +302,7 @@ static int collect_pieces(struct writing *w, struct btrkit_error *err)
 	for (size_t i = 0; !ret && i < w->num_blocks; i++) {
 		const struct node *node = w->blocks[i].what;
 
-		if (row_wanted(w->txn->fs->volume, node->bytenr))
+		if (full_stripe_wanted(w->txn->fs->volume, node->bytenr))
 			ret = add_piece(w, node->bytenr, node->data, node->size, err);
 	}
 	for (const struct txn_data *d = w->txn->data; !ret && d; d = d->next)
@@ -330,13 +331,13 @@ int commit_flush(struct btrkit_txn *txn, struct btrkit_error *err)
 	return 0;
 }
 
-/* Exclude leaves in rows with parity, which are written with the rest of their row. */
-static size_t leave_out_rows(const struct volume *v, struct sort_entry *leaves, size_t n)
+/* Exclude leaves in full stripes with parity, which are written with the rest of their full stripe. */
+static size_t leave_out_full_stripes(const struct volume *v, struct sort_entry *leaves, size_t n)
 {
 	size_t left = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!row_wanted(v, ((const struct node *)leaves[i].what)->bytenr))
+		if (!full_stripe_wanted(v, ((const struct node *)leaves[i].what)->bytenr))
 			leaves[left++] = leaves[i];
 	return left;
 }
@@ -354,7 +355,7 @@ int txn_write_early(struct btrkit_txn *txn, struct btrkit_error *err)
 	if (overlay_in_memory(o) * txn->fs->super.nodesize < txn->early_bytes || o->num_young < n)
 		return 0;
 	w.num_blocks = overlay_take_full(o, n / 2, leaves, n);
-	w.num_blocks = leave_out_rows(txn->fs->volume, leaves, w.num_blocks);
+	w.num_blocks = leave_out_full_stripes(txn->fs->volume, leaves, w.num_blocks);
 	if (!w.num_blocks)
 		return 0;
 	sort_entries(leaves, w.num_blocks);
@@ -379,11 +380,11 @@ int commit_write_blocks(struct btrkit_txn *txn, struct btrkit_error *err)
 	if (!ret)
 		ret = reserve(&w, err);
 	if (!ret)
-		ret = put_rows(&w, true, err);
+		ret = put_full_stripes(&w, true, err);
 	if (!ret)
 		ret = write_units(&w, err);
 	if (!ret)
-		ret = put_rows(&w, false, err);
+		ret = put_full_stripes(&w, false, err);
 	free(w.blocks);
 	free(w.pieces);
 	return ret ? ret : commit_flush(txn, err);

@@ -179,7 +179,7 @@ static int change_ref(struct delayed_tree *t, const struct delayed_inode *in, co
 	return ret;
 }
 
-static int judge_size(const struct delayed_tree *t, uint32_t size, struct btrkit_error *err)
+static int check_size(const struct delayed_tree *t, uint32_t size, struct btrkit_error *err)
 {
 	if (size > leaf_room(t->delayed->txn->fs->super.nodesize) - sizeof(struct disk_item))
 		return err_set(err, BTRKIT_INVALID, "item of %" PRIu32 " bytes is too large for a leaf", size);
@@ -283,7 +283,7 @@ static int put(struct delayed_tree *t, const struct btrkit_key *key, const void 
 int delayed_insert(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		   uint8_t **ret, struct btrkit_error *err)
 {
-	int r = judge_size(t, size, err);
+	int r = check_size(t, size, err);
 
 	return r ? r : put(t, key, data, size, true, ret, err);
 }
@@ -291,7 +291,7 @@ int delayed_insert(struct delayed_tree *t, const struct btrkit_key *key, const v
 int delayed_replace(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		    struct btrkit_error *err)
 {
-	int r = judge_size(t, size, err);
+	int r = check_size(t, size, err);
 
 	return r ? r : put(t, key, data, size, false, NULL, err);
 }

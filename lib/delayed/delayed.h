@@ -24,7 +24,7 @@
 #include <stddef.h>
 
 #include "lib/base/pool.h"
-#include "lib/base/stripe.h"
+#include "lib/base/percpu.h"
 #include "lib/delayed/amount.h"
 #include "lib/tree/edit.h"
 
@@ -66,7 +66,7 @@ struct delayed_shard {
 	int64_t places; /* that items have been delayed for: one for a new inode, plus one for each of its entries */
 	int64_t leaves; /* that these were in, plus one for each new item: see leaves.c */
 	struct delayed_seen seen[DELAYED_SEEN];
-	char apart[STRIPE_APART];
+	char apart[PERCPU_APART];
 };
 
 /* The items of one tree. */
@@ -78,7 +78,7 @@ struct delayed_tree {
 	uint64_t blocks; /* in the tree when the transaction began */
 	bool read_only; /* like the next one, changes only during exclusive use */
 	atomic_bool deleted;
-	char apart[STRIPE_APART];
+	char apart[PERCPU_APART];
 	struct delayed_shard shards[DELAYED_SHARDS];
 	atomic_uint_fast64_t leaves[DELAYED_LEAVES]; /* with delayed items, by address */
 	atomic_uint_fast64_t next_inode; /* 0: not determined yet */
@@ -205,7 +205,7 @@ void delayed_run_much(struct delayed *d);
 bool delayed_waits(struct delayed *d);
 
 /* Run all delayed items during exclusive use. */
-int delayed_run_alone(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int delayed_run_exclusive(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Continue as the next transaction, when nothing is delayed: look up the trees again. */
 int delayed_go_on(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

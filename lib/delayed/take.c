@@ -110,7 +110,7 @@ int delayed_run_older(struct delayed *d, struct btrkit_error *err)
 void delayed_run_much(struct delayed *d)
 {
 	const size_t waiting = atomic_load_explicit(&d->waiting, memory_order_relaxed);
-	const size_t patience = d->waiting_max / STRIPES * (stripe_of_thread() + 1);
+	const size_t patience = d->waiting_max / PERCPU_SLOTS * (percpu_slot() + 1);
 	const bool running = atomic_load_explicit(&d->running, memory_order_relaxed);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
@@ -124,7 +124,7 @@ void delayed_run_much(struct delayed *d)
 		return; /* the next operation reports it */
 }
 
-int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
+int delayed_run_exclusive(struct delayed *d, struct btrkit_error *err)
 {
 	int ret = failure_check(d->txn->failure, err);
 	struct delayed_tree *t;

@@ -312,7 +312,7 @@ static void show_place(struct raw *r, uint64_t bytenr, unsigned copy, const stru
 	emit_u64(&r->e, "mirror", " copy ", copy + 1);
 	emit_u64(&r->e, "devid", " on device ", place->devid);
 	emit_u64(&r->e, "physical", " at ", place->physical);
-	if (node_verify(&r->fs->judge, &ref, r->bytes, &what))
+	if (node_verify(&r->fs->rules, &ref, r->bytes, &what))
 		emit_str(&r->e, "damaged", ": ", what.message);
 	emit_text(&r->e, "\n");
 	emit_object_end(&r->e);

@@ -51,11 +51,11 @@ struct scan {
 /* A superblock has the UUID at the same offset. */
 static bool may_be_block(const struct scan *s, const uint8_t *at)
 {
-	const struct node_judge *judge = &s->fs->judge;
-	bool own = !memcmp(at + 32, judge->fsid, sizeof(judge->fsid));
+	const struct node_rules *rules = &s->fs->rules;
+	bool own = !memcmp(at + 32, rules->fsid, sizeof(rules->fsid));
 
-	for (size_t i = 0; !own && i < judge->num_seeds; i++)
-		own = !memcmp(at + 32, judge->seeds[i], sizeof(judge->fsid));
+	for (size_t i = 0; !own && i < rules->num_seeds; i++)
+		own = !memcmp(at + 32, rules->seeds[i], sizeof(rules->fsid));
 	return own && le64_get(((const struct disk_super *)at)->magic) != SUPER_MAGIC;
 }
 
@@ -141,7 +141,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 		if (!may_be_block(s, block))
 			continue;
 		read_up_to(p, at + size > p->have ? most : p->have);
-		if (node_verify(&s->fs->judge, &ref, block, NULL))
+		if (node_verify(&s->fs->rules, &ref, block, NULL))
 			continue;
 		memcpy(p->node->data, block, size);
 		node_describe(p->node, size);
@@ -268,8 +268,8 @@ static int begin(struct scan *s, struct dump *like, struct btrkit_error *err)
 	return ret ? err_system(err, ret, "cannot write the dump") : 0;
 }
 
-static int judge(const struct btrkit_dump_options *o, const struct btrkit_dump_scan_options *how,
-		 struct btrkit_error *err)
+static int check_options(const struct btrkit_dump_options *o, const struct btrkit_dump_scan_options *how,
+			 struct btrkit_error *err)
 {
 	if (how->flags & ~(unsigned)BTRKIT_DUMP_SCAN_BLOCKS)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", how->flags);
@@ -291,7 +291,7 @@ int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opt
 	struct scan s = { .fs = fs, .o = opts ? opts : &everything, .how = scan ? scan : &only_list, .write = write,
 			  .ctx = ctx };
 	struct dump like;
-	int ret = judge(s.o, s.how, err);
+	int ret = check_options(s.o, s.how, err);
 
 	if (!ret)
 		ret = dump_like(fs, s.o, &like, err);

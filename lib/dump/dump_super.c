@@ -13,7 +13,7 @@
 #define FLAGS_KNOWN ((BTRKIT_DUMP_SUPER_MORE << 1) - 1)
 
 /* Map the nominal offset of a superblock copy to its actual location. @return 0 or <0 */
-static int place_of(struct btrkit_io *io, uint64_t offset, uint64_t *ret, struct btrkit_error *err)
+static int device_range_of(struct btrkit_io *io, uint64_t offset, uint64_t *ret, struct btrkit_error *err)
 {
 	*ret = offset;
 	for (unsigned i = 0; i < SUPER_MIRRORS; i++) {
@@ -42,7 +42,7 @@ static int read_super(struct btrkit_io *io, uint64_t offset, unsigned flags, str
 			return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
 		return err_set(err, BTRKIT_TRUNCATED, "the device ends before a superblock at %" PRIu64, offset);
 	}
-	ret = place_of(io, offset, &at, err);
+	ret = device_range_of(io, offset, &at, err);
 	if (!ret)
 		ret = btrkit_io_read(io, at, d, sizeof(*d), err);
 	if (ret)

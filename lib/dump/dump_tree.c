@@ -20,7 +20,7 @@ static int compare_u64(const void *a, const void *b)
 static int dump_chosen_blocks(struct dump_report *r, struct btrkit_error *err)
 {
 	const struct btrkit_dump_options *o = r->o;
-	struct dump_what what = { .order = o->flags & BTRKIT_DUMP_FOLLOW ? report_order(r) : DUMP_ALONE };
+	struct dump_what what = { .order = o->flags & BTRKIT_DUMP_FOLLOW ? report_order(r) : DUMP_ONE_BLOCK };
 	uint64_t *blocks = calloc(o->num_blocks, sizeof(*blocks));
 	int ret = 0;
 

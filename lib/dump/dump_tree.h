@@ -145,7 +145,7 @@ int dump_run_drain(struct dump_run *run, struct btrkit_error *err) BTRKIT_MUST_C
 void dump_run_end(struct dump_run *run);
 
 enum dump_order {
-	DUMP_ALONE,		/* only this block */
+	DUMP_ONE_BLOCK,		/* only this block */
 	DUMP_BREADTH_FIRST,	/* also all blocks below, level by level */
 	DUMP_DEPTH_FIRST,
 	DUMP_LEAVES,		/* only leaves, in the order of keys */

@@ -87,7 +87,7 @@ static void dump_pointers(struct dump *d, const struct node *n)
 }
 
 /* Record the first invalid item, to be reported at the end. In JSON, each invalid item also has a line. */
-static void judge_item(struct dump *d, const struct node *n, const struct item_ctx *ctx, const struct item *item,
+static void check_item(struct dump *d, const struct node *n, const struct item_ctx *ctx, const struct item *item,
 		       uint32_t slot)
 {
 	struct btrkit_error err;
@@ -149,7 +149,7 @@ static void dump_items(struct dump *d, const struct node *n)
 
 		if (is_picked(d, &item)) {
 			dump_item(d, n, &prefix, &ctx, &item, i);
-			judge_item(d, n, &ctx, &item, i);
+			check_item(d, n, &ctx, &item, i);
 		}
 	}
 }

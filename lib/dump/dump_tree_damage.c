@@ -60,7 +60,7 @@ static void show_error(struct emit *e, const struct btrkit_error *what)
 }
 
 /* Read a copy again to find out what is wrong with it. */
-static void judge_copy(const struct dump *d, const struct node_ref *ref, const struct copy *copy, uint8_t *buf,
+static void check_copy(const struct dump *d, const struct node_ref *ref, const struct copy *copy, uint8_t *buf,
 		       struct btrkit_error *what)
 {
 	const uint32_t size = d->fs->items.nodesize;
@@ -75,7 +75,7 @@ static void judge_copy(const struct dump *d, const struct node_ref *ref, const s
 	else
 		ret = btrkit_io_read(copy->io, copy->physical, buf, size, what);
 	if (!ret)
-		ret = node_verify(&d->fs->judge, ref, buf, what);
+		ret = node_verify(&d->fs->rules, ref, buf, what);
 	if (!ret)
 		err_set(what, BTRKIT_IO, "valid when it was read again");
 }
@@ -99,7 +99,7 @@ static void show_copies(struct dump *d, const struct node_ref *ref)
 	for (unsigned i = 0; !volume_map(d->fs->volume, ref->bytenr, d->fs->items.nodesize, i, &copy, NULL); i++) {
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-		judge_copy(d, ref, &copy, buf, &what);
+		check_copy(d, ref, &copy, buf, &what);
 		show_copy(&d->e, i + 1, &copy, &what);
 	}
 	emit_array_end(&d->e);

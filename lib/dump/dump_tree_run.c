@@ -42,7 +42,7 @@ static int show(struct dump_piece *p, size_t i, bool good, struct btrkit_error *
 {
 	struct node n = { .data = bytes_at(p, i) };
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	int ret = good ? 0 : node_read_alone(p->d.fs, &p->refs[i], n.data, &what);
+	int ret = good ? 0 : node_read_uncached(p->d.fs, &p->refs[i], n.data, &what);
 
 	if (dump_is_damage(ret)) {
 		show_lost(p, i, ret, &what);
@@ -87,7 +87,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 		const size_t end = i + run + !run;
 
 		for (; !ret && i < end; i++)
-			ret = show(p, i, run && !node_verify(&fs->judge, &p->refs[i], bytes_at(p, i), NULL), err);
+			ret = show(p, i, run && !node_verify(&fs->rules, &p->refs[i], bytes_at(p, i), NULL), err);
 	}
 	return ret;
 }

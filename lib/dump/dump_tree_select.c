@@ -59,7 +59,7 @@ static int intersect(const struct ranges *a, const struct ranges *b, struct rang
 	return 0;
 }
 
-static int judge(const struct btrkit_dump_options *o, struct btrkit_error *err)
+static int check_options(const struct btrkit_dump_options *o, struct btrkit_error *err)
 {
 	const struct btrkit_dump_select *a = o->select;
 	const bool file = a->path || a->flags & BTRKIT_DUMP_BY_INODE;
@@ -227,7 +227,7 @@ int dump_select_begin(struct btrkit_fs *fs, const struct btrkit_dump_options *o,
 	*ret = (struct dump_select){ 0 };
 	if (!a)
 		return 0;
-	r = judge(o, err);
+	r = check_options(o, err);
 	if (r)
 		return r;
 	take_blocks(ret, a);

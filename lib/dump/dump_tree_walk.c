@@ -246,7 +246,7 @@ static int walk_below(struct walk *w, struct btrkit_error *err)
 	uint8_t level = w->last_level < w->top ? (uint8_t)(w->last_level + 1) : w->top;
 	int ret = 0;
 
-	if (w->what->order == DUMP_ALONE || w->first_level >= w->top)
+	if (w->what->order == DUMP_ONE_BLOCK || w->first_level >= w->top)
 		return 0;
 	if (w->what->order == DUMP_DEPTH_FIRST)
 		return walk_levels(w, w->first_level, LEVELS_MAX, err);

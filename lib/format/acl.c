@@ -72,7 +72,7 @@ static bool go_together(const struct disk_acl_entry *at, uint32_t n)
 	return right && over;
 }
 
-int acl_judge(const void *value, size_t size, struct btrkit_error *err)
+int acl_check(const void *value, size_t size, struct btrkit_error *err)
 {
 	const struct disk_acl_entry *at = NULL;
 	uint32_t n = 0;

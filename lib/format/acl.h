@@ -42,6 +42,6 @@ static inline bool acl_has_id(enum acl_tag tag)
 int acl_entries(const void *value, size_t size, const struct disk_acl_entry **ret, uint32_t *n,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether Linux accepts the ACL, which may also have no entries. @return as acl_entries() */
-int acl_judge(const void *value, size_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int acl_check(const void *value, size_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -36,7 +36,7 @@ int super_refuse_undo_mark(const struct disk_super *d, struct btrkit_error *err)
 	return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: an undo is unfinished, run btrkit undo again");
 }
 
-static int judge_identity(const struct disk_super *d, uint64_t offset, const struct csum_kind **kind,
+static int check_identity(const struct disk_super *d, uint64_t offset, const struct csum_kind **kind,
 			  struct btrkit_error *err)
 {
 	uint8_t sum[CSUM_SIZE_MAX];
@@ -59,14 +59,14 @@ static int judge_identity(const struct disk_super *d, uint64_t offset, const str
 	return 0;
 }
 
-static int judge_address(uint64_t v, uint32_t sectorsize, const char *field, struct btrkit_error *err)
+static int check_address(uint64_t v, uint32_t sectorsize, const char *field, struct btrkit_error *err)
 {
 	if (v & (sectorsize - 1))
 		return err_corrupt(err, field, "superblock has an unaligned address %" PRIu64, v);
 	return 0;
 }
 
-static int judge_fields(const struct super *s, struct btrkit_error *err)
+static int verify_fields(const struct super *s, struct btrkit_error *err)
 {
 	const struct disk_super *d = &s->disk;
 	uint32_t array = le32_get(d->sys_chunk_array_size);
@@ -87,11 +87,11 @@ static int judge_fields(const struct super *s, struct btrkit_error *err)
 	if (s->log_root_level >= LEVELS_MAX)
 		return err_corrupt(err, "log_root_level", "superblock has invalid log root level %u",
 				   s->log_root_level);
-	ret = judge_address(s->root, s->sectorsize, "root", err);
+	ret = check_address(s->root, s->sectorsize, "root", err);
 	if (!ret)
-		ret = judge_address(s->chunk_root, s->sectorsize, "chunk_root", err);
+		ret = check_address(s->chunk_root, s->sectorsize, "chunk_root", err);
 	if (!ret)
-		ret = judge_address(s->log_root, s->sectorsize, "log_root", err);
+		ret = check_address(s->log_root, s->sectorsize, "log_root", err);
 	if (ret)
 		return ret;
 	if (array > SUPER_SYS_CHUNKS_SIZE ||
@@ -115,7 +115,7 @@ int super_decode(const struct disk_super *d, uint64_t offset, struct super *ret,
 	struct super s;
 	int r;
 
-	r = judge_identity(d, offset, &kind, err);
+	r = check_identity(d, offset, &kind, err);
 	if (r)
 		return r;
 	s = (struct super){
@@ -150,7 +150,7 @@ int super_decode(const struct disk_super *d, uint64_t offset, struct super *ret,
 	/* Check features first, because unknown ones may change the meaning of fields. */
 	r = features_check_read(&s, err);
 	if (!r)
-		r = judge_fields(&s, err);
+		r = verify_fields(&s, err);
 	if (!r)
 		*ret = s;
 	return r;

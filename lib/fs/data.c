@@ -88,7 +88,7 @@ static int verify_sector(void *ctx, const void *buf, struct btrkit_error *err)
 	const uint32_t size = fs->items.csum_size, unit = fs->items.sectorsize;
 	uint8_t sum[CSUM_SIZE_MAX];
 
-	fs->judge.csum->compute(buf, unit, sum);
+	fs->rules.csum->compute(buf, unit, sum);
 	if (memcmp(sum, v->r->sums + v->sector * size, size))
 		return err_corrupt(err, "csum", "data checksum mismatch");
 	return 0;

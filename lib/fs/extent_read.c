@@ -38,7 +38,7 @@ static int make_plain(struct extent_reader *r, size_t size, struct btrkit_error 
 	return 0;
 }
 
-static int judge_compressed(const struct file_extent *fe, uint64_t stored, struct btrkit_error *err)
+static int check_compressed(const struct file_extent *fe, uint64_t stored, struct btrkit_error *err)
 {
 	if (stored > EXTENT_COMPRESSED_MAX || fe->ram_bytes > EXTENT_COMPRESSED_MAX || !fe->ram_bytes)
 		return err_corrupt(err, "ram_bytes", "compressed extent of %" PRIu64 " bytes, %" PRIu64 " on disk",
@@ -54,7 +54,7 @@ static int load_compressed(struct extent_reader *r, const struct file_extent *fe
 
 	if (r->plain_compressed && r->plain_bytenr == fe->disk_bytenr && r->plain_len == fe->ram_bytes)
 		return 0;
-	ret = judge_compressed(fe, fe->disk_num_bytes, err);
+	ret = check_compressed(fe, fe->disk_num_bytes, err);
 	if (!ret)
 		ret = make_plain(r, fe->ram_bytes, err);
 	if (ret)
@@ -134,7 +134,7 @@ static int read_inline(struct extent_reader *r, const struct file_extent *fe, ui
 		memset(to + n, 0, len - n);
 		return 0;
 	}
-	ret = judge_compressed(fe, fe->inline_len, err);
+	ret = check_compressed(fe, fe->inline_len, err);
 	if (!ret)
 		ret = make_plain(r, fe->ram_bytes, err);
 	if (!ret)

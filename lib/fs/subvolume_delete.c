@@ -47,8 +47,8 @@ static int find_other_child(struct cursor *c, uint64_t id, struct btrkit_subvolu
 }
 
 /* Determines what prevents the deletion of a subvolume, except for others in @all. */
-static int judge(struct cursor *c, uint64_t default_id, struct btrkit_subvolume_deletion *d,
-		 struct btrkit_subvolume_deletion *all, size_t n, uint64_t *parent, struct btrkit_error *err)
+static int check_deletion(struct cursor *c, uint64_t default_id, struct btrkit_subvolume_deletion *d,
+			  struct btrkit_subvolume_deletion *all, size_t n, uint64_t *parent, struct btrkit_error *err)
 {
 	struct subvolume s;
 	uint64_t child;
@@ -120,7 +120,7 @@ int btrkit_subvolumes_deletable(struct btrkit_fs *fs, struct btrkit_subvolume_de
 	cursor_init(&c, fs, &fs->root_tree);
 	r = 0;
 	for (size_t i = 0; i < n && !r; i++)
-		r = judge(&c, default_id, &subvolumes[i], subvolumes, n, &parents[i], err);
+		r = check_deletion(&c, default_id, &subvolumes[i], subvolumes, n, &parents[i], err);
 	cursor_release(&c);
 	if (!r)
 		hold_above(subvolumes, parents, n);

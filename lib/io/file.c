@@ -15,7 +15,7 @@
 #include "lib/base/err.h"
 #include "lib/io/file.h"
 #include "lib/io/file_open.h"
-#include "lib/io/place.h"
+#include "lib/io/device_range.h"
 #include "lib/io/undo.h"
 #include "lib/io/zone.h"
 
@@ -253,45 +253,45 @@ bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start)
 	return true;
 }
 
-bool io_file_places(const struct btrkit_io *io, struct places *ret)
+bool io_file_places(const struct btrkit_io *io, struct device_ranges *ret)
 {
-	struct place place;
+	struct device_range device_range;
 	struct stat st;
 	uint64_t start;
 	int fd;
 
 	if (!io_file_place(io, &fd, &start) || fstat(fd, &st))
 		return false;
-	place = place_of(&st, start, io->size);
-	places_find(&place, ret);
+	device_range = device_range_of(&st, start, io->size);
+	device_ranges_find(&device_range, ret);
 	return true;
 }
 
 bool io_file_shared(const struct btrkit_io *a, const struct btrkit_io *b)
 {
-	struct places x, y;
+	struct device_ranges x, y;
 
 	if (!io_file_places(a, &x) || !io_file_places(b, &y))
 		return false;
 	for (size_t i = 0; i < x.n; i++)
 		for (size_t j = 0; j < y.n; j++)
-			if (place_overlap(&x.at[i], &y.at[j]).len)
+			if (device_range_overlap(&x.at[i], &y.at[j]).len)
 				return true;
 	return false;
 }
 
 bool io_file_reads(const struct btrkit_io *io, const struct stat *st)
 {
-	const struct place is = place_of(st, 0, UINT64_MAX);
-	struct places places;
+	const struct device_range is = device_range_of(st, 0, UINT64_MAX);
+	struct device_ranges device_ranges;
 
 	/* In all other cases there is no need to search the layers below. */
 	if (!S_ISBLK(st->st_mode) && (!S_ISREG(st->st_mode) || (uint64_t)st->st_size < io->size))
 		return false;
-	if (!io_file_places(io, &places))
+	if (!io_file_places(io, &device_ranges))
 		return false;
-	for (size_t i = 0; i < places.n; i++)
-		if (place_overlap(&is, &places.at[i]).len)
+	for (size_t i = 0; i < device_ranges.n; i++)
+		if (device_range_overlap(&is, &device_ranges.at[i]).len)
 			return true;
 	return false;
 }

@@ -17,8 +17,8 @@ bool io_file_shared(const struct btrkit_io *a, const struct btrkit_io *b);
 bool io_file_reads(const struct btrkit_io *io, const struct stat *st);
 
 /* Finds everything that a device from btrkit_io_open() lies on. @return whether @io is such a device */
-struct places;
-bool io_file_places(const struct btrkit_io *io, struct places *ret);
+struct device_ranges;
+bool io_file_places(const struct btrkit_io *io, struct device_ranges *ret);
 
 /*
  * The file descriptor and the offset of a device from btrkit_io_open(), also if it is below an undo file. @return

@@ -10,7 +10,7 @@
 #include <linux/fs.h>
 
 #include "lib/base/err.h"
-#include "lib/io/place.h"
+#include "lib/io/device_range.h"
 
 static int open_flags(unsigned flags)
 {
@@ -29,7 +29,8 @@ static int say_unopened(int errnum, unsigned flags, struct btrkit_error *err)
 }
 
 /* Checks that the file is of a supported type, and gets its size. */
-static int judge(struct opened_file *f, unsigned flags, struct stat *st, uint64_t *size, struct btrkit_error *err)
+static int check_opened(struct opened_file *f, unsigned flags, struct stat *st, uint64_t *size,
+			struct btrkit_error *err)
 {
 	int read_only = 0;
 
@@ -111,7 +112,7 @@ int file_open(struct io_spec *part, unsigned flags, struct opened_file *f, struc
 	if (f->fd < 0)
 		return say_unopened(errno, flags, err);
 	f->part = is_part;
-	ret = judge(f, flags, &st, &size, err);
+	ret = check_opened(f, flags, &st, &size, err);
 	if (!ret && f->block != block)
 		ret = err_set(err, BTRKIT_BUSY, "changed while it was being opened");
 	if (!ret)

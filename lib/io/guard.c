@@ -15,7 +15,7 @@
 #include <linux/fs.h>
 
 #include "lib/base/err.h"
-#include "lib/io/place.h"
+#include "lib/io/device_range.h"
 
 #define LOCK_TRIES 60
 #define LOCK_WAIT_NS 50000000	/* three seconds in total */
@@ -86,7 +86,7 @@ static bool claim(const char *path, struct guard *guard)
  * Handles a loop device that shows @len bytes, starting at its offset @at, of what is used. @below: these are shown
  * through another loop device that our device is.
  */
-static int judge_loop(const struct loop *loop, uint64_t at, uint64_t len, bool below, struct guard *guard,
+static int check_loop(const struct loop *loop, uint64_t at, uint64_t len, bool below, struct guard *guard,
 		      struct btrkit_error *err)
 {
 	struct partition part;
@@ -104,29 +104,29 @@ static int judge_loop(const struct loop *loop, uint64_t at, uint64_t len, bool b
 	return err_set(err, BTRKIT_BUSY, "in use: it backs %s", path);
 }
 
-static int judge_overlaps(const struct loop *loop, const struct places *own, struct guard *guard,
+static int check_overlaps(const struct loop *loop, const struct device_ranges *own, struct guard *guard,
 			  struct btrkit_error *err)
 {
-	struct places its;
+	struct device_ranges its;
 
 	/* Our device itself, or one that it lies on. */
 	for (size_t i = 0; i < own->n; i++)
 		if (own->at[i].block && own->at[i].dev == loop->dev)
 			return 0;
-	places_find(&loop->behind, &its);
+	device_ranges_find(&loop->behind, &its);
 	for (size_t i = 0; i < own->n; i++) {
 		for (size_t j = 0; j < its.n; j++) {
-			const struct place shared = place_overlap(&own->at[i], &its.at[j]);
+			const struct device_range shared = device_range_overlap(&own->at[i], &its.at[j]);
 
 			if (shared.len)
-				return judge_loop(loop, shared.start - its.at[j].start, shared.len, i >= own->own,
+				return check_loop(loop, shared.start - its.at[j].start, shared.len, i >= own->own,
 						  guard, err);
 		}
 	}
 	return 0;
 }
 
-static int refuse_loops(const struct places *own, struct guard *guard, struct btrkit_error *err)
+static int refuse_loops(const struct device_ranges *own, struct guard *guard, struct btrkit_error *err)
 {
 	DIR *dir = opendir("/sys/block");
 	struct dirent *d;
@@ -139,7 +139,7 @@ static int refuse_loops(const struct places *own, struct guard *guard, struct bt
 
 		if (!strncmp(d->d_name, "loop", 4) && isdigit((unsigned char)d->d_name[4]) &&
 		    loop_find(d->d_name, &loop))
-			ret = judge_overlaps(&loop, own, guard, err);
+			ret = check_overlaps(&loop, own, guard, err);
 	}
 	closedir(dir);
 	return ret;
@@ -148,8 +148,8 @@ static int refuse_loops(const struct places *own, struct guard *guard, struct bt
 int io_guard(int fd, const struct stat *st, uint64_t start, uint64_t len, bool writes, struct guard *guard,
 	     struct btrkit_error *err)
 {
-	struct places own;
-	struct place place;
+	struct device_ranges own;
+	struct device_range device_range;
 	int ret = 0;
 
 	*guard = (struct guard){ .writes = writes };
@@ -157,8 +157,8 @@ int io_guard(int fd, const struct stat *st, uint64_t start, uint64_t len, bool w
 		ret = S_ISBLK(st->st_mode) ? lock_block(fd, err) : lock_file(fd, start, len, err);
 	if (ret)
 		return ret;
-	place = place_of(st, start, len);
-	places_find(&place, &own);
+	device_range = device_range_of(st, start, len);
+	device_ranges_find(&device_range, &own);
 	ret = refuse_loops(&own, guard, err);
 	if (ret)
 		io_guard_release(guard);

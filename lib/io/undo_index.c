@@ -160,7 +160,7 @@ static int add_record(struct loader *l, uint64_t at, struct btrkit_error *err)
  * Reports damage if there is a record at @at that was written when what is at @end was already on disk. @left: a limit
  * for the bytes that may still be read
  */
-static int judge_candidate(const struct loader *l, uint64_t at, uint64_t end, uint64_t *left, struct btrkit_error *err)
+static int check_candidate(const struct loader *l, uint64_t at, uint64_t end, uint64_t *left, struct btrkit_error *err)
 {
 	int ret = read_head(l, at, err);
 
@@ -181,7 +181,7 @@ static int judge_candidate(const struct loader *l, uint64_t at, uint64_t end, ui
  * The last records may be missing because of a power failure while they were written; others must not. Remaining
  * records do not overlap, so together they cannot have more bytes than the file: if they do, the file was crafted.
  */
-static int judge_rest(const struct loader *l, uint64_t end, struct btrkit_error *err)
+static int verify_rest(const struct loader *l, uint64_t end, struct btrkit_error *err)
 {
 	uint64_t may_read = l->file->size > end ? l->file->size - end + UNDO_WINDOW : 0;
 	uint8_t chunk[64 * UNDO_ALIGN];
@@ -194,7 +194,7 @@ static int judge_rest(const struct loader *l, uint64_t end, struct btrkit_error 
 		ret = btrkit_io_read(l->file, at, chunk, len, err);
 		for (size_t i = 0; !ret && i + sizeof(struct disk_undo_record) <= len; i += UNDO_ALIGN)
 			if (!memcmp(chunk + i + offsetof(struct disk_undo_record, id), l->index->id, 16))
-				ret = judge_candidate(l, at + i, end, &may_read, err);
+				ret = check_candidate(l, at + i, end, &may_read, err);
 	}
 	return ret;
 }
@@ -233,7 +233,7 @@ static int load(struct loader *l, struct btrkit_error *err)
 	}
 	if (ret < 0)
 		return ret;
-	ret = judge_rest(l, at, err);
+	ret = verify_rest(l, at, err);
 	if (!ret && !l->written)
 		ret = none(err);
 	if (!ret)

@@ -36,7 +36,7 @@ static int compare(struct match *m, size_t target, size_t device, bool all, stru
 		return 0;
 	u->t = &u->targets[target];
 	u->t->device = m->devices[device];
-	r = undo_judge(u, all, &own);
+	r = undo_check(u, all, &own);
 	u->t->device = NULL;
 	*ret = !r;
 	/* A mismatch is not an error. */

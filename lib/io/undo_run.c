@@ -128,7 +128,7 @@ static void match_marks(struct undo *u)
 	}
 }
 
-static int judge_window(struct undo *u, size_t first, size_t n, struct btrkit_error *err)
+static int check_window(struct undo *u, size_t first, size_t n, struct btrkit_error *err)
 {
 	const struct undo_entry *e = u->index.entries + first;
 	int ret = 0;
@@ -169,7 +169,7 @@ static void keep_pieces(struct undo *u)
 	}
 }
 
-int undo_judge(struct undo *u, bool all, struct btrkit_error *err)
+int undo_check(struct undo *u, bool all, struct btrkit_error *err)
 {
 	struct undo_target *t = u->t;
 	int ret = 0;
@@ -181,7 +181,7 @@ int undo_judge(struct undo *u, bool all, struct btrkit_error *err)
 		n = undo_index_window(&u->index, i);
 		ret = load_window(u, i, n, err);
 		if (!ret)
-			ret = judge_window(u, i, n, err);
+			ret = check_window(u, i, n, err);
 		if (!ret)
 			keep_pieces(u);
 	}
@@ -344,7 +344,7 @@ static int run(struct undo *u, struct btrkit_io *const *devices, size_t n, struc
 	u->done = 0;
 	for (size_t i = 0; !ret && i < n; i++) {
 		u->t = &u->targets[i];
-		ret = undo_judge(u, true, err);
+		ret = undo_check(u, true, err);
 		if (ret == -EINVAL && n > 1)
 			err_name(err, u->t->device->name);
 		different += u->t->different;

@@ -48,7 +48,7 @@ struct undo {
  * In undo_run.c: compares target @u->t with its device, completely or, without @all, only the first window.
  * @return 0; -EINVAL: the device has changed since; <0
  */
-int undo_judge(struct undo *u, bool all, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int undo_check(struct undo *u, bool all, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* If @ret is a failure, prefixes its message with "undo file NAME: ". @return @ret */
 int undo_blame(const struct undo *u, int ret, struct btrkit_error *err);

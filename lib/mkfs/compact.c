@@ -437,7 +437,7 @@ int mkfs_compact_trees(struct mkfs_compact *c, uint64_t blocks, struct btrkit_er
 		have = g->first_slot + g->slots;
 	}
 	if (!ret)
-		ret = mkfs_compact_judge(c, err);
+		ret = mkfs_compact_check(c, err);
 	c->layout->total_bytes = 0;
 	for (unsigned d = 0; !ret && d < c->num_devices; d++) {
 		if (c->grow)
@@ -447,7 +447,7 @@ int mkfs_compact_trees(struct mkfs_compact *c, uint64_t blocks, struct btrkit_er
 	return ret;
 }
 
-int mkfs_compact_judge(const struct mkfs_compact *c, struct btrkit_error *err)
+int mkfs_compact_check(const struct mkfs_compact *c, struct btrkit_error *err)
 {
 	for (unsigned d = 0; d < c->num_devices; d++) {
 		const uint64_t needed = mkfs_compact_device_size(c, d), has = limit(c, d);

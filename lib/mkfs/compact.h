@@ -58,7 +58,7 @@ int mkfs_compact_end_data(struct mkfs_compact *c, struct btrkit_error *err) BTRK
  */
 int mkfs_compact_trees(struct mkfs_compact *c, uint64_t blocks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Checks that everything placed so far fits on the devices. @return 0; -ENOSPC */
-int mkfs_compact_judge(const struct mkfs_compact *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int mkfs_compact_check(const struct mkfs_compact *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Returns the size that a device needs for what was placed on it. */
 uint64_t mkfs_compact_device_size(const struct mkfs_compact *c, unsigned device);
 

@@ -50,7 +50,7 @@ static size_t in_one_piece(const struct compare *c, const struct piece *p)
 }
 
 /* Verifies checksums of tree blocks, because blocks that are not needed to find files are not read elsewhere. */
-static void judge_blocks(struct compare *c, const struct piece *p, const struct mkfs_plan *plan)
+static void check_blocks(struct compare *c, const struct piece *p, const struct mkfs_plan *plan)
 {
 	const uint32_t nodesize = plan->opts.nodesize;
 	uint8_t sum[CSUM_SIZE_MAX];
@@ -58,8 +58,8 @@ static void judge_blocks(struct compare *c, const struct piece *p, const struct 
 	for (size_t at = 0; at < p->len; at += nodesize) {
 		const uint8_t *block = c->found + at;
 
-		plan->judge.csum->compute(block + CSUM_SIZE_MAX, nodesize - CSUM_SIZE_MAX, sum);
-		if (memcmp(sum, block, plan->judge.csum->size) != 0)
+		plan->rules.csum->compute(block + CSUM_SIZE_MAX, nodesize - CSUM_SIZE_MAX, sum);
+		if (memcmp(sum, block, plan->rules.csum->size) != 0)
 			compare_differs(c, SOURCE_NONE, "tree block %" PRIu64 ": checksum mismatch", p->logical + at);
 	}
 }
@@ -73,7 +73,7 @@ static int compare_piece(struct compare *c, const struct piece *p, const struct 
 	if (ret)
 		return ret < 0 ? ret : 0;
 	if (p->group->role != MKFS_DATA)
-		judge_blocks(c, p, plan);
+		check_blocks(c, p, plan);
 	for (unsigned i = 1; i < raid_copies(&p->group->shape); i++) {
 		ret = read_copy(c, p, i, c->wanted, err);
 		if (ret < 0)

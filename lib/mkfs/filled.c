@@ -18,7 +18,7 @@
 #include "lib/format/items/dir.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/io/file.h"
-#include "lib/io/place.h"
+#include "lib/io/device_range.h"
 #include "lib/mkfs/digest.h"
 #include "lib/mkfs/fill.h"
 #include "lib/mkfs/fsid.h"
@@ -47,7 +47,7 @@ static uint32_t inline_max(const struct btrkit_mkfs_options *o)
 	return mkfs_item_room(o) - FILE_EXTENT_INLINE_START;
 }
 
-static int judge(const struct mkfs_plan *p, struct btrkit_error *err)
+static int check_plan(const struct mkfs_plan *p, struct btrkit_error *err)
 {
 	const struct btrkit_mkfs_options *o = &p->opts;
 
@@ -80,18 +80,19 @@ static int read_source(struct filling *f, struct btrkit_error *err)
 static int find_targets(struct filling *f, struct btrkit_error *err)
 {
 	const struct mkfs_plan *p = f->plan;
-	struct places places;
+	struct device_ranges device_ranges;
 	size_t n = 0;
 
-	f->targets = calloc(p->num_devices, PLACES_MAX * sizeof(*f->targets));
+	f->targets = calloc(p->num_devices, DEVICE_RANGES_MAX * sizeof(*f->targets));
 	if (!f->targets)
 		return err_nomem(err);
 	for (unsigned d = 0; d < p->num_devices; d++) {
-		if (!io_file_places(p->devices[d].io, &places))
+		if (!io_file_places(p->devices[d].io, &device_ranges))
 			continue;
-		for (size_t i = 0; i < places.n; i++)
-			f->targets[n++] = (struct source_target){ places.at[i].dev,
-								  places.at[i].block ? 0 : places.at[i].ino };
+		for (size_t i = 0; i < device_ranges.n; i++)
+			f->targets[n++] = (struct source_target){ device_ranges.at[i].dev,
+								  device_ranges.at[i].block ? 0 :
+											      device_ranges.at[i].ino };
 	}
 	source_set_targets(f->fill.source, f->targets, n);
 	return 0;
@@ -103,7 +104,7 @@ static int read_names(struct filling *f, struct btrkit_error *err)
 	int ret = find_targets(f, err);
 
 	if (!ret)
-		ret = source_judge(f->fill.source, err);
+		ret = source_check(f->fill.source, err);
 	if (ret || source_streams(f->fill.source))
 		return ret;
 	ret = source_read(f->fill.source, NULL, err);
@@ -277,7 +278,7 @@ static int plan(struct filling *f, struct btrkit_error *err)
 	ret = make_uuids(f, err);
 	if (ret)
 		return ret;
-	mkfs_set_judge(p);
+	mkfs_set_check(p);
 	ret = mkfs_fill_prepare(&f->fill, p, err);
 	if (ret)
 		return ret;
@@ -331,7 +332,7 @@ static int clear(struct filling *f, struct btrkit_error *err)
 			err_at_devid(err, d + 1u);
 	}
 	if (!ret)
-		ret = mkfs_compact_judge(&f->compact, err);
+		ret = mkfs_compact_check(&f->compact, err);
 	for (unsigned d = 0; !ret && d < p->num_devices; d++)
 		if (!f->compact.grow || p->devices[d].keeps_size)
 			return mkfs_clear_devices(p, err);
@@ -426,7 +427,7 @@ int mkfs_make_filled(struct mkfs_plan *p, struct btrkit_mkfs_result *result, str
 			     .grow = p->opts.flags & (BTRKIT_MKFS_FIT | BTRKIT_MKFS_DRY),
 			     .dry = p->opts.flags & BTRKIT_MKFS_DRY },
 	};
-	int ret = judge(p, err);
+	int ret = check_plan(p, err);
 
 	if (!ret)
 		ret = make(&f, result, err);

@@ -64,7 +64,8 @@ static int insert_hole(struct mkfs_group *g, uint64_t start, uint64_t length, st
 }
 
 /*
- * No block may overlap a superblock mirror: exclude the strip that it is in, or the whole row if the group has parity.
+ * No block may overlap a superblock mirror: exclude the strip that it is in, or the whole full stripe if the group has
+ * parity.
  */
 int mkfs_group_find_holes(struct mkfs_group *g, struct btrkit_error *err)
 {
@@ -73,14 +74,14 @@ int mkfs_group_find_holes(struct mkfs_group *g, struct btrkit_error *err)
 
 	for (unsigned i = 0; i < g->shape.num_stripes; i++) {
 		for (unsigned mirror = 1; !ret && mirror < SUPER_MIRRORS; mirror++) {
-			const uint64_t row = CHUNK_STRIPE_LEN * (parity ? raid_data_stripes(&g->shape) : 1);
+			const uint64_t full_stripe = CHUNK_STRIPE_LEN * (parity ? raid_data_stripes(&g->shape) : 1);
 			const uint64_t at = super_offset(mirror), from = g->stripes[i].physical;
 			uint64_t offset;
 
 			if (at < from || at >= from + g->stripe_length)
 				continue;
 			(void)raid_unmap(&g->shape, i, at - from, &offset);
-			ret = insert_hole(g, g->logical + offset - offset % row, row, err);
+			ret = insert_hole(g, g->logical + offset - offset % full_stripe, full_stripe, err);
 		}
 	}
 	return ret;
@@ -314,7 +315,7 @@ bool mkfs_group_next_free(const struct mkfs_group *g, uint64_t end, uint64_t fro
 
 uint64_t mkfs_group_extent_used(const struct mkfs_group *g, uint64_t end)
 {
-	const uint64_t row = (uint64_t)CHUNK_STRIPE_LEN * raid_data_stripes(&g->shape);
+	const uint64_t full_stripe = (uint64_t)CHUNK_STRIPE_LEN * raid_data_stripes(&g->shape);
 
-	return (end - g->logical + row - 1) / row * CHUNK_STRIPE_LEN;
+	return (end - g->logical + full_stripe - 1) / full_stripe * CHUNK_STRIPE_LEN;
 }

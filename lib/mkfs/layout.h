@@ -45,7 +45,7 @@ struct mkfs_group {
 	/* For data: used bytes, and the end of the last of them. */
 	uint64_t used, end;
 	/*
-	 * Ranges where no block may be placed because of a superblock, sorted and without overlap. Full rows if the
+	 * Ranges where no block may be placed because of a superblock, sorted and without overlap. Full stripes if the
 	 * group has parity.
 	 */
 	struct mkfs_range *holes;

@@ -22,7 +22,7 @@ int mkfs_make_uuid(const struct mkfs_plan *p, enum mkfs_uuid_kind kind, uint64_t
 /* Sets all UUIDs of the plan. @fsid: NULL for a random one */
 int mkfs_make_uuids(struct mkfs_plan *p, const uint8_t *fsid, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Initializes the parameters for verification of tree blocks and items. Needs the fsid. */
-void mkfs_set_judge(struct mkfs_plan *p);
+void mkfs_set_check(struct mkfs_plan *p);
 /* Invalidates old superblocks, discards the devices if requested, and wipes signatures of other filesystems. */
 int mkfs_clear_devices(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -50,7 +50,7 @@ int mkfs_make_uuids(struct mkfs_plan *p, const uint8_t *fsid, struct btrkit_erro
 	return ret ? ret : mkfs_make_uuid(p, MKFS_UUID_SUBVOLUME, OID_FS_TREE, p->subvolume_uuid, err);
 }
 
-static int judge_zone(const struct mkfs_device *d, struct btrkit_error *err)
+static int check_zone(const struct mkfs_device *d, struct btrkit_error *err)
 {
 	struct btrkit_zone zone;
 	const int ret = d->io->size ? io_zone(d->io, 0, &zone, err) : 1;
@@ -62,7 +62,7 @@ static int judge_zone(const struct mkfs_device *d, struct btrkit_error *err)
  * Determines how much of the device the filesystem uses, in full sectors. Only the first device must have byte_count
  * bytes; others may be smaller.
  */
-static int judge_size(struct mkfs_plan *p, unsigned device, uint64_t min, struct btrkit_error *err)
+static int check_size(struct mkfs_plan *p, unsigned device, uint64_t min, struct btrkit_error *err)
 {
 	struct mkfs_device *d = &p->devices[device];
 	uint64_t total = p->opts.byte_count ? p->opts.byte_count : d->io->size;
@@ -81,16 +81,16 @@ static int judge_size(struct mkfs_plan *p, unsigned device, uint64_t min, struct
 }
 
 /* Checks the devices. @min: minimum size of each; not checked if the size follows from the contents */
-static int judge_devices(struct mkfs_plan *p, uint64_t min, struct btrkit_error *err)
+static int check_devices(struct mkfs_plan *p, uint64_t min, struct btrkit_error *err)
 {
 	const bool fit = p->opts.flags & (BTRKIT_MKFS_FIT | BTRKIT_MKFS_DRY);
 	uint64_t all = 0;
 	int ret = 0;
 
 	for (unsigned d = 0; !ret && d < p->num_devices; d++) {
-		ret = judge_zone(&p->devices[d], err);
+		ret = check_zone(&p->devices[d], err);
 		if (!ret && !fit)
-			ret = judge_size(p, d, min, err);
+			ret = check_size(p, d, min, err);
 		if (!ret && __builtin_add_overflow(all, p->devices[d].total_bytes, &all))
 			ret = err_set(err, BTRKIT_INVALID, "the total size of the devices is too large");
 		if (ret && p->num_devices > 1)
@@ -99,15 +99,15 @@ static int judge_devices(struct mkfs_plan *p, uint64_t min, struct btrkit_error 
 	return ret;
 }
 
-static int judge_sizes(struct mkfs_plan *p, struct btrkit_error *err)
+static int check_sizes(struct mkfs_plan *p, struct btrkit_error *err)
 {
 	uint64_t min = mkfs_layout_min_device(&p->opts);
 	const int ret = p->num_devices == 1 ? mkfs_layout_min_size(&p->opts, 1, &min, err) : 0;
 
-	return ret ? ret : judge_devices(p, min, err);
+	return ret ? ret : check_devices(p, min, err);
 }
 
-static int judge_layout(const struct mkfs_layout *l, struct btrkit_error *err)
+static int check_layout(const struct mkfs_layout *l, struct btrkit_error *err)
 {
 	for (unsigned i = 0; i < l->num_groups; i++) {
 		const struct raid_shape *s = &l->groups[i].shape;
@@ -119,16 +119,16 @@ static int judge_layout(const struct mkfs_layout *l, struct btrkit_error *err)
 	return 0;
 }
 
-void mkfs_set_judge(struct mkfs_plan *p)
+void mkfs_set_check(struct mkfs_plan *p)
 {
-	p->judge = (struct node_judge){ .csum = csum_kind_find((uint16_t)p->opts.csum),
+	p->rules = (struct node_rules){ .csum = csum_kind_find((uint16_t)p->opts.csum),
 					.nodesize = p->opts.nodesize,
 					.sectorsize = p->opts.sectorsize };
-	memcpy(p->judge.fsid, p->fsid, sizeof(p->judge.fsid));
+	memcpy(p->rules.fsid, p->fsid, sizeof(p->rules.fsid));
 	p->items = (struct item_ctx){ .sectorsize = p->opts.sectorsize,
 				      .nodesize = p->opts.nodesize,
-				      .csum_type = p->judge.csum->type,
-				      .csum_size = p->judge.csum->size,
+				      .csum_type = p->rules.csum->type,
+				      .csum_size = p->rules.csum->size,
 				      .incompat = p->opts.incompat,
 				      .compat_ro = p->opts.compat_ro,
 				      .generation = p->generation };
@@ -138,16 +138,16 @@ static int make_plan(struct mkfs_plan *p, struct btrkit_error *err)
 {
 	int ret;
 
-	ret = judge_sizes(p, err);
+	ret = check_sizes(p, err);
 	if (!ret)
 		ret = mkfs_make_uuids(p, p->opts.fsid, err);
 	if (!ret)
 		ret = mkfs_layout(&p->opts, p->devices, p->num_devices, &p->layout, err);
 	if (!ret)
-		ret = judge_layout(&p->layout, err);
+		ret = check_layout(&p->layout, err);
 	if (ret)
 		return ret;
-	mkfs_set_judge(p);
+	mkfs_set_check(p);
 	return mkfs_plan_make(p, err);
 }
 
@@ -181,7 +181,7 @@ static int execute(const struct mkfs_plan *p, struct btrkit_error *err)
 /* The contents are not known yet, so no device is too small so far. */
 static int fill(struct mkfs_plan *p, struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
-	const int ret = judge_devices(p, 0, err);
+	const int ret = check_devices(p, 0, err);
 
 	return ret ? ret : mkfs_make_filled(p, result, err);
 }
@@ -224,7 +224,7 @@ static void tell_devices(const struct mkfs_plan *p, struct btrkit_mkfs_device *m
 int btrkit_mkfs_min_size(const struct btrkit_mkfs_options *opts, size_t n, uint64_t *ret, struct btrkit_error *err)
 {
 	struct btrkit_mkfs_options o;
-	int r = mkfs_options_judge(opts, n, &o, err);
+	int r = mkfs_options_check(opts, n, &o, err);
 
 	return r ? r : mkfs_layout_min_size(&o, (unsigned)n, ret, err);
 }
@@ -236,7 +236,7 @@ int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_
 	struct btrkit_mkfs_result told = { 0 };
 	int ret;
 
-	ret = mkfs_options_judge(opts, n, &p.opts, err);
+	ret = mkfs_options_check(opts, n, &p.opts, err);
 	if (ret)
 		return ret;
 	p.num_devices = (unsigned)n;

@@ -33,7 +33,7 @@ static bool is_block_size(uint32_t v)
 	return v >= BLOCKSIZE_MIN && v <= BLOCKSIZE_MAX && !(v & (v - 1));
 }
 
-static int judge_sizes(struct btrkit_mkfs_options *o, struct btrkit_error *err)
+static int check_sizes(struct btrkit_mkfs_options *o, struct btrkit_error *err)
 {
 	if (!o->sectorsize)
 		o->sectorsize = BLOCKSIZE_MIN;
@@ -55,7 +55,7 @@ static int judge_sizes(struct btrkit_mkfs_options *o, struct btrkit_error *err)
 	return 0;
 }
 
-static int judge_profile(const char *what, const struct raid_profile *p, size_t n, struct btrkit_error *err)
+static int check_profile(const char *what, const struct raid_profile *p, size_t n, struct btrkit_error *err)
 {
 	if (n < mkfs_profile_devices(p))
 		return err_set(err, BTRKIT_INVALID, "%s profile %s needs %u devices, %zu given", what, p->name,
@@ -63,7 +63,7 @@ static int judge_profile(const char *what, const struct raid_profile *p, size_t 
 	return 0;
 }
 
-static int judge_profiles(struct btrkit_mkfs_options *o, size_t n, struct btrkit_error *err)
+static int check_profiles(struct btrkit_mkfs_options *o, size_t n, struct btrkit_error *err)
 {
 	const struct raid_profile *data, *metadata;
 	int ret;
@@ -79,9 +79,9 @@ static int judge_profiles(struct btrkit_mkfs_options *o, size_t n, struct btrkit
 			       "mixed block groups require the same profile for data and metadata");
 	data = mkfs_profile(o->data);
 	metadata = mkfs_profile(o->metadata);
-	ret = judge_profile("metadata", metadata, n, err);
+	ret = check_profile("metadata", metadata, n, err);
 	if (!ret)
-		ret = judge_profile("data", data, n, err);
+		ret = check_profile("data", data, n, err);
 	if (ret)
 		return ret;
 	/* Only metadata is written with parity: filesystems with parity are not filled. */
@@ -95,7 +95,7 @@ static int judge_profiles(struct btrkit_mkfs_options *o, size_t n, struct btrkit
 	return 0;
 }
 
-static int judge_csum(const struct btrkit_mkfs_options *o, struct btrkit_error *err)
+static int check_csum(const struct btrkit_mkfs_options *o, struct btrkit_error *err)
 {
 	const struct csum_kind *csum = (unsigned)o->csum > UINT16_MAX ? NULL : csum_kind_find((uint16_t)o->csum);
 
@@ -106,7 +106,7 @@ static int judge_csum(const struct btrkit_mkfs_options *o, struct btrkit_error *
 	return 0;
 }
 
-static int judge_features(struct btrkit_mkfs_options *o, struct btrkit_error *err)
+static int check_features(struct btrkit_mkfs_options *o, struct btrkit_error *err)
 {
 	const uint64_t needed = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_BLOCK_GROUP_TREE;
 	uint64_t incompat = o->incompat & ~INCOMPAT_WRITTEN, compat_ro = o->compat_ro & ~COMPAT_RO_WRITTEN;
@@ -134,7 +134,7 @@ static int judge_features(struct btrkit_mkfs_options *o, struct btrkit_error *er
 	return 0;
 }
 
-int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct btrkit_mkfs_options *ret,
+int mkfs_options_check(const struct btrkit_mkfs_options *given, size_t n, struct btrkit_mkfs_options *ret,
 		       struct btrkit_error *err)
 {
 	static const struct btrkit_mkfs_options defaults = BTRKIT_MKFS_OPTIONS_INIT;
@@ -168,13 +168,13 @@ int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct
 		return err_set(err, BTRKIT_INVALID, "the requested free space is too large");
 	if (o.flags & BTRKIT_MKFS_DETERMINISTIC)
 		o.flags |= BTRKIT_MKFS_REPRODUCIBLE;
-	r = judge_sizes(&o, err);
+	r = check_sizes(&o, err);
 	if (!r)
-		r = judge_profiles(&o, n, err);
+		r = check_profiles(&o, n, err);
 	if (!r)
-		r = judge_csum(&o, err);
+		r = check_csum(&o, err);
 	if (!r)
-		r = judge_features(&o, err);
+		r = check_features(&o, err);
 	if (!r)
 		*ret = o;
 	return r;

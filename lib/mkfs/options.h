@@ -9,7 +9,7 @@
  * Checks the options for @n devices, fills in the defaults and applies the dependencies between features.
  * @return 0; -EINVAL; -EOPNOTSUPP: a feature is not supported (the message names it)
  */
-int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct btrkit_mkfs_options *ret,
+int mkfs_options_check(const struct btrkit_mkfs_options *given, size_t n, struct btrkit_mkfs_options *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

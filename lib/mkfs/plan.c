@@ -198,7 +198,7 @@ static int run_counting(const struct mkfs_plan *p, struct count_ctx *ctx, bool k
 			struct btrkit_error *err)
 {
 	const struct bulk_config config = {
-		.judge = &p->judge,
+		.rules = &p->rules,
 		.items = &p->items,
 		.owner = ctx->tree->owner,
 		.generation = p->generation,
@@ -245,7 +245,7 @@ static void give_places(struct mkfs_plan *p)
 	}
 }
 
-static int judge_room(const struct mkfs_plan *p, struct btrkit_error *err)
+static int check_room(const struct mkfs_plan *p, struct btrkit_error *err)
 {
 	for (enum mkfs_role role = MKFS_CHUNK_TREE; role <= MKFS_TREES; role++) {
 		const uint64_t used = mkfs_slots_used(p, role);
@@ -287,7 +287,7 @@ int mkfs_plan_make(struct mkfs_plan *p, struct btrkit_error *err)
 	if (!(p->opts.incompat & INCOMPAT_SKINNY_METADATA))
 		for (unsigned i = 0; !ret && i < p->num_trees; i++)
 			ret = collect_keys(p, &p->trees[i], err);
-	return ret ? ret : judge_room(p, err);
+	return ret ? ret : check_room(p, err);
 }
 
 void mkfs_plan_release(struct mkfs_plan *p)

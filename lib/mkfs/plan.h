@@ -38,7 +38,7 @@ struct mkfs_plan {
 	struct btrkit_mkfs_options opts;
 	struct mkfs_layout layout;
 	struct item_ctx items;
-	struct node_judge judge;
+	struct node_rules rules;
 	uint64_t generation;
 	uint8_t fsid[16], chunk_tree_uuid[16], subvolume_uuid[16];
 	struct mkfs_device *devices;

@@ -94,7 +94,7 @@ int mkfs_add_data_extent(const struct mkfs_plan *p, const struct mkfs_group *g, 
 static uint32_t sums_max(const struct mkfs_plan *p)
 {
 	const uint32_t leaf = mkfs_item_room(&p->opts) - (uint32_t)sizeof(struct disk_item);
-	const uint32_t size = p->judge.csum->size, fit = leaf / size - 1;
+	const uint32_t size = p->rules.csum->size, fit = leaf / size - 1;
 
 	return fit < CSUM_BYTES_MAX / size ? fit : CSUM_BYTES_MAX / size;
 }
@@ -102,7 +102,7 @@ static uint32_t sums_max(const struct mkfs_plan *p)
 int mkfs_stream_csums(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b, struct btrkit_error *err)
 {
 	const struct mkfs_contents *c = p->fill->contents;
-	const uint32_t size = p->judge.csum->size, max = sums_max(p);
+	const uint32_t size = p->rules.csum->size, max = sums_max(p);
 	uint8_t *item = calloc(max, size);
 	int ret = 0;
 

@@ -26,7 +26,7 @@ struct disk_dev_item mkfs_dev_item(const struct mkfs_plan *p, unsigned device)
 	};
 
 	memcpy(d.uuid, from->uuid, sizeof(d.uuid));
-	memcpy(d.fsid, p->judge.fsid, sizeof(d.fsid));
+	memcpy(d.fsid, p->rules.fsid, sizeof(d.fsid));
 	return d;
 }
 

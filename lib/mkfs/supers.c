@@ -55,7 +55,7 @@ static void fill_super(const struct mkfs_plan *p, struct disk_super *d)
 		.chunk_root_generation = le64_put(p->generation),
 		.compat_ro_flags = le64_put(p->opts.compat_ro),
 		.incompat_flags = le64_put(p->opts.incompat),
-		.csum_type = le16_put(p->judge.csum->type),
+		.csum_type = le16_put(p->rules.csum->type),
 		.root_level = mkfs_tree_level(roots),
 		.chunk_root_level = mkfs_tree_level(chunks),
 		/* There is no v1 space cache. */
@@ -75,13 +75,13 @@ static int write_super(const struct mkfs_plan *p, unsigned device, const struct 
 		       struct btrkit_error *err)
 {
 	struct disk_super d = *common;
-	struct super judged;
+	struct super checked;
 	int ret;
 
 	d.dev_item = mkfs_dev_item(p, device);
 	d.bytenr = le64_put(super_offset(mirror));
-	p->judge.csum->compute(d.fsid, SUPER_SIZE - sizeof(d.csum), d.csum);
-	ret = super_decode(&d, super_offset(mirror), &judged, err);
+	p->rules.csum->compute(d.fsid, SUPER_SIZE - sizeof(d.csum), d.csum);
+	ret = super_decode(&d, super_offset(mirror), &checked, err);
 	return ret ? ret : btrkit_io_write(p->devices[device].io, super_offset(mirror), &d, sizeof(d), err);
 }
 

@@ -16,14 +16,17 @@
 struct mkfs_writer {
 	const struct mkfs_plan *plan;
 	struct mkfs_lane **lanes; /* per device */
-	/* All used rows of each group with parity, which are written in full; and buffers for P and Q of one row. */
-	uint8_t **rows;
+	/*
+	 * All used full stripes of each group with parity, which are written in full; and buffers for P and Q of one
+	 * full stripe.
+	 */
+	uint8_t **full_stripes;
 	uint8_t *parity[2];
 	const struct mkfs_tree *tree; /* being written */
 	const struct mkfs_group *group; /* group of the current block */
 };
 
-/* Returns the bytes of data in all used rows of a group; 0 if it has no parity. */
+/* Returns the bytes of data in all used full stripes of a group; 0 if it has no parity. */
 static size_t rows_size(const struct mkfs_plan *p, const struct mkfs_group *g)
 {
 	if (!raid_profile_find(g->shape.type)->parity)
@@ -38,9 +41,9 @@ static int take_memory(struct mkfs_writer *w, struct btrkit_error *err)
 	int ret = 0;
 
 	w->lanes = calloc(p->num_devices, sizeof(struct mkfs_lane *));
-	w->rows = calloc(p->layout.num_groups, sizeof(*w->rows));
+	w->full_stripes = calloc(p->layout.num_groups, sizeof(*w->full_stripes));
 	w->parity[0] = malloc(2 * CHUNK_STRIPE_LEN);
-	if (!w->lanes || !w->rows || !w->parity[0])
+	if (!w->lanes || !w->full_stripes || !w->parity[0])
 		return err_nomem(err);
 	w->parity[1] = w->parity[0] + CHUNK_STRIPE_LEN;
 	for (unsigned d = 0; !ret && d < p->num_devices; d++)
@@ -48,8 +51,8 @@ static int take_memory(struct mkfs_writer *w, struct btrkit_error *err)
 	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
 		const size_t size = rows_size(p, &p->layout.groups[i]);
 
-		w->rows[i] = size ? calloc(1, size) : NULL;
-		if (size && !w->rows[i])
+		w->full_stripes[i] = size ? calloc(1, size) : NULL;
+		if (size && !w->full_stripes[i])
 			ret = err_nomem(err);
 	}
 	return ret;
@@ -77,9 +80,9 @@ struct mkfs_writer *mkfs_writer_destroy(struct mkfs_writer *w)
 		return NULL;
 	for (unsigned d = 0; w->lanes && d < w->plan->num_devices; d++)
 		mkfs_lane_destroy(w->lanes[d]);
-	for (unsigned i = 0; w->rows && i < w->plan->layout.num_groups; i++)
-		free(w->rows[i]);
-	free(w->rows);
+	for (unsigned i = 0; w->full_stripes && i < w->plan->layout.num_groups; i++)
+		free(w->full_stripes[i]);
+	free(w->full_stripes);
 	free(w->parity[0]);
 	free(w->lanes);
 	free(w);
@@ -103,11 +106,11 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 	const struct mkfs_group *g = w->group;
 	const uint32_t nodesize = w->plan->opts.nodesize;
 	const uint64_t offset = bytenr - g->logical;
-	uint8_t *rows = w->rows[g - w->plan->layout.groups];
+	uint8_t *full_stripes = w->full_stripes[g - w->plan->layout.groups];
 	int ret = 0;
 
-	if (rows) {
-		memcpy(rows + offset, block, nodesize);
+	if (full_stripes) {
+		memcpy(full_stripes + offset, block, nodesize);
 		return 0;
 	}
 	for (unsigned copy = 0; !ret && copy < raid_copies(&g->shape); copy++) {
@@ -123,7 +126,7 @@ static int write_tree(struct mkfs_writer *w, struct btrkit_error *err)
 {
 	const struct mkfs_plan *p = w->plan;
 	const struct bulk_config config = {
-		.judge = &p->judge,
+		.rules = &p->rules,
 		.items = &p->items,
 		.chunk_tree_uuid = p->chunk_tree_uuid,
 		.owner = w->tree->owner,
@@ -141,8 +144,11 @@ static int write_tree(struct mkfs_writer *w, struct btrkit_error *err)
 	return ret;
 }
 
-/* Writes all strips of a row and its parity. Unused strips are written as zeros, because the parity covers them. */
-static int write_row(struct mkfs_writer *w, const struct mkfs_group *g, uint8_t *rows, uint64_t row,
+/*
+ * Writes all strips of a full stripe and its parity. Unused strips are written as zeros, because the parity covers
+ * them.
+ */
+static int write_row(struct mkfs_writer *w, const struct mkfs_group *g, uint8_t *full_stripes, uint64_t full_stripe,
 		     struct btrkit_error *err)
 {
 	const unsigned data = raid_data_stripes(&g->shape), all = g->shape.num_stripes;
@@ -150,13 +156,13 @@ static int write_row(struct mkfs_writer *w, const struct mkfs_group *g, uint8_t 
 	int ret;
 
 	for (unsigned i = 0; i < all; i++)
-		strips[i] = i < data ? rows + (row * data + i) * CHUNK_STRIPE_LEN : w->parity[i - data];
+		strips[i] = i < data ? full_stripes + (full_stripe * data + i) * CHUNK_STRIPE_LEN : w->parity[i - data];
 	ret = parity_generate(data, CHUNK_STRIPE_LEN, strips, w->parity[0], all > data + 1 ? w->parity[1] : NULL, err);
 	for (unsigned i = 0; !ret && i < all; i++) {
-		const struct mkfs_stripe *s = &g->stripes[raid_strip_stripe(&g->shape, row, i)];
+		const struct mkfs_stripe *s = &g->stripes[raid_strip_stripe(&g->shape, full_stripe, i)];
 
-		ret = mkfs_lane_write(w->lanes[s->device], s->physical + row * CHUNK_STRIPE_LEN, strips[i],
-				     CHUNK_STRIPE_LEN, err);
+		ret = mkfs_lane_write(w->lanes[s->device], s->physical + full_stripe * CHUNK_STRIPE_LEN, strips[i],
+				      CHUNK_STRIPE_LEN, err);
 	}
 	return ret;
 }
@@ -169,15 +175,16 @@ static bool is_hole(const struct mkfs_group *g, uint64_t logical)
 	return false;
 }
 
-static int write_rows(struct mkfs_writer *w, const struct mkfs_group *g, uint8_t *rows, struct btrkit_error *err)
+static int write_rows(struct mkfs_writer *w, const struct mkfs_group *g, uint8_t *full_stripes,
+		      struct btrkit_error *err)
 {
 	const uint64_t row_length = (uint64_t)CHUNK_STRIPE_LEN * raid_data_stripes(&g->shape);
 	const uint64_t n = mkfs_group_extent_taken(w->plan, g) / CHUNK_STRIPE_LEN;
 	int ret = 0;
 
-	for (uint64_t row = 0; !ret && row < n; row++)
-		if (!is_hole(g, g->logical + row * row_length))
-			ret = write_row(w, g, rows, row, err);
+	for (uint64_t full_stripe = 0; !ret && full_stripe < n; full_stripe++)
+		if (!is_hole(g, g->logical + full_stripe * row_length))
+			ret = write_row(w, g, full_stripes, full_stripe, err);
 	return ret;
 }
 
@@ -199,7 +206,7 @@ int mkfs_write_trees(struct mkfs_writer *w, struct btrkit_error *err)
 		ret = write_tree(w, err);
 	}
 	for (unsigned i = 0; !ret && i < l->num_groups; i++)
-		if (w->rows[i])
-			ret = write_rows(w, &l->groups[i], w->rows[i], err);
+		if (w->full_stripes[i])
+			ret = write_rows(w, &l->groups[i], w->full_stripes[i], err);
 	return ret ? ret : mkfs_on_devices(w->plan, &(struct mkfs_job){ .work = finish_device, .ctx = w }, err);
 }

@@ -22,30 +22,30 @@ struct change {
 	bool acl_goes;	 /* the mode expresses it completely, so remove it */
 };
 
-static int judge_times(const struct btrkit_attr *a, struct btrkit_error *err)
+static int check_times(const struct btrkit_attr *a, struct btrkit_error *err)
 {
 	const struct btrkit_time *times[] = { &a->atime, &a->mtime, &a->ctime, &a->otime };
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && i < 4; i++)
 		if (a->mask & (unsigned)BTRKIT_ATTR_ATIME << i)
-			ret = op_judge_time(times[i], err);
+			ret = op_check_time(times[i], err);
 	return ret;
 }
 
-static int judge(const struct btrkit_attr *a, struct btrkit_error *err)
+static int check_attr(const struct btrkit_attr *a, struct btrkit_error *err)
 {
 	const unsigned all = BTRKIT_ATTR_OTIME * 2 - 1;
 	int ret;
 
 	if (a->mask & ~all)
 		return err_set(err, BTRKIT_INVALID, "unknown bits in mask 0x%x", a->mask);
-	ret = op_judge_owner(a->mask & BTRKIT_ATTR_UID ? a->uid : 0, a->mask & BTRKIT_ATTR_GID ? a->gid : 0, err);
-	return ret ? ret : judge_times(a, err);
+	ret = op_check_owner(a->mask & BTRKIT_ATTR_UID ? a->uid : 0, a->mask & BTRKIT_ATTR_GID ? a->gid : 0, err);
+	return ret ? ret : check_times(a, err);
 }
 
 /* Adapts the access ACL, if there is one, to the new mode. */
-static int judge_acl(struct op *op, const struct op_inode *in, struct change *c, struct btrkit_error *err)
+static int check_acl(struct op *op, const struct op_inode *in, struct change *c, struct btrkit_error *err)
 {
 	struct dir_entry e;
 	uint32_t mode;
@@ -63,10 +63,10 @@ static int judge_acl(struct op *op, const struct op_inode *in, struct change *c,
 	return ret;
 }
 
-static int judge_change(struct op *op, const struct op_inode *in, const struct btrkit_attr *a, struct change *c,
+static int check_change(struct op *op, const struct op_inode *in, const struct btrkit_attr *a, struct change *c,
 			struct btrkit_error *err)
 {
-	int ret = op_judge_fixed(in, err);
+	int ret = op_check_fixed(in, err);
 
 	if (ret)
 		return ret;
@@ -83,13 +83,13 @@ static int judge_change(struct op *op, const struct op_inode *in, const struct b
 	}
 	if (a->mask & BTRKIT_ATTR_MODE && S_ISLNK(c->mode))
 		return err_set(err, BTRKIT_UNSUPPORTED, "cannot change the mode of symbolic link %" PRIu64, in->inode);
-	ret = op_judge_writable(op, err);
+	ret = op_check_writable(op, err);
 	if (a->mask & BTRKIT_ATTR_MODE)
 		c->mode = (c->mode & S_IFMT) | (a->mode & PERMISSIONS);
 	/* As in Linux, the ACL is also rewritten if only the change of owner has cleared bits. */
 	if (ret || (!(a->mask & BTRKIT_ATTR_MODE) && c->mode == op_inode_mode(in)))
 		return ret;
-	return judge_acl(op, in, c, err);
+	return check_acl(op, in, c, err);
 }
 
 static void set_time(const struct btrkit_attr *a, unsigned bit, const struct btrkit_time *from, struct disk_time *to)
@@ -132,7 +132,7 @@ int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, c
 	struct op op;
 	int ret;
 
-	ret = judge(attr, err);
+	ret = check_attr(attr, err);
 	if (!ret)
 		ret = op_begin(&op, txn, root, &need, err);
 	if (ret)
@@ -140,7 +140,7 @@ int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, c
 	delayed_lock(op.t, &inode, 1, &op.locks);
 	ret = op_inode_get(&op, inode, &in, err);
 	if (!ret && attr->mask)
-		ret = judge_change(&op, &in, attr, &c, err);
+		ret = check_change(&op, &in, attr, &c, err);
 	if (!ret && attr->mask)
 		ret = apply(&op, &in, attr, &c, err);
 	free(c.acl);
@@ -178,7 +178,7 @@ static uint32_t flags_for(const struct op_inode *in, uint32_t flags)
 	return flags & (FS_NODUMP_FL | FS_NOATIME_FL);
 }
 
-static int judge_flags(const struct op *op, uint32_t old, uint32_t flags, struct btrkit_error *err)
+static int check_flags(const struct op *op, uint32_t old, uint32_t flags, struct btrkit_error *err)
 {
 	const uint32_t compression = FS_COMPR_FL | FS_NOCOMP_FL;
 	uint32_t known = 0;
@@ -242,11 +242,11 @@ int btrkit_txn_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 	delayed_lock(op.t, &inode, 1, &op.locks);
 	ret = op_inode_get(&op, inode, &in, err);
 	if (!ret)
-		ret = op_judge_writable(&op, err);
+		ret = op_check_writable(&op, err);
 	if (!ret) {
 		old = flags_of(&in);
 		wanted = flags_for(&in, (old & ~mask) | (flags & mask));
-		ret = judge_flags(&op, old, wanted, err);
+		ret = check_flags(&op, old, wanted, err);
 		if (!ret)
 			ret = apply_flags(&op, &in, wanted, err);
 	}

@@ -26,7 +26,7 @@ static int invalid(struct btrkit_error *err, const char *why)
 	return err_set(err, BTRKIT_INVALID, "cannot clone: %s", why);
 }
 
-static int judge_source(const struct cloning *c, struct btrkit_error *err)
+static int check_source(const struct cloning *c, struct btrkit_error *err)
 {
 	const uint32_t mode = op_inode_mode(&c->source);
 
@@ -40,12 +40,12 @@ static int judge_source(const struct cloning *c, struct btrkit_error *err)
 }
 
 /* Checks the request, and sets the range to clone. @return 0; 1: nothing to do; <0 */
-static int judge(struct cloning *c, struct btrkit_error *err)
+static int check_clone(struct cloning *c, struct btrkit_error *err)
 {
 	const struct btrkit_clone *a = c->what;
 	const uint64_t sector = c->w.op->txn->fs->super.sectorsize, from = a->from_offset, to = a->to_offset;
 	const uint64_t size = le64_get(c->source.item.size), old = le64_get(c->w.in.item.size);
-	int ret = judge_source(c, err);
+	int ret = check_source(c, err);
 
 	if (ret)
 		return ret;
@@ -106,7 +106,7 @@ static int clone_part(struct cloning *c, const struct file_extent *fe, uint64_t 
 }
 
 /* Whether the inline extent can be copied as an inline extent. @return 0; 1: no; <0 */
-static int judge_inline(struct cloning *c, uint64_t bytes, struct btrkit_error *err)
+static int check_inline(struct cloning *c, uint64_t bytes, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(c->w.in.inode, KEY_EXTENT_DATA, 0);
 	struct op *op = c->w.op;
@@ -138,7 +138,7 @@ static int clone_inline(struct cloning *c, const struct extent_at *x, struct btr
 		err_at_key(err, &x->key);
 		return ret;
 	}
-	ret = judge_inline(c, x->fe.ram_bytes, err);
+	ret = check_inline(c, x->fe.ram_bytes, err);
 	if (ret < 0)
 		return ret;
 	if (!ret) {
@@ -201,9 +201,9 @@ static int clone_step(struct cloning *c, bool first, struct btrkit_error *err)
 	int ret = open_both(c, err);
 
 	if (!ret && first)
-		ret = judge(c, err);
+		ret = check_clone(c, err);
 	if (!ret && first)
-		ret = write_judge_extend(&c->w, to, err);
+		ret = write_check_extend(&c->w, to, err);
 	if (!ret && first && to > le64_get(c->w.in.item.size))
 		ret = write_extend(&c->w, to, le64_get(c->w.in.item.size), err);
 	if (ret)

@@ -127,7 +127,7 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 	delayed_lock(op->t, (const uint64_t[]){ dir_inode, m->inode }, 2, &op->locks);
 	ret = op_inode_get(op, dir_inode, &dir, err);
 	if (!ret)
-		ret = name_judge_new(op, &dir, &m->name, err);
+		ret = name_check_new(op, &dir, &m->name, err);
 	if (!ret)
 		ret = name_fits(op, &dir, &m->name, err);
 	if (!ret && m->target_len > extents_inline_max(op))
@@ -152,16 +152,16 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 }
 
 /* Checks everything that does not depend on the filesystem. */
-static int judge(struct making *m, struct btrkit_error *err)
+static int check_create(struct making *m, struct btrkit_error *err)
 {
 	const struct btrkit_new_inode *what = m->what;
 	int ret;
 
 	if (!dir_type_of_mode(what->mode) || what->mode & ~(S_IFMT | 07777u))
 		return err_set(err, BTRKIT_INVALID, "invalid file mode 0%o", what->mode);
-	ret = op_judge_owner(what->uid, what->gid, err);
+	ret = op_check_owner(what->uid, what->gid, err);
 	if (!ret && what->time)
-		ret = op_judge_time(what->time, err);
+		ret = op_check_time(what->time, err);
 	if (!ret && is_device(what->mode) && !rdev_possible(major(what->rdev), minor(what->rdev)))
 		ret = err_set(err, BTRKIT_INVALID, "device number out of range");
 	if (ret)
@@ -211,9 +211,9 @@ int btrkit_txn_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const
 
 	if (m.what->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", m.what->flags);
-	ret = name_judge_in(txn, root, dir, &m.name, err);
+	ret = name_check_in(txn, root, dir, &m.name, err);
 	if (!ret)
-		ret = judge(&m, err);
+		ret = check_create(&m, err);
 	if (ret)
 		return ret;
 	/*

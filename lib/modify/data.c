@@ -11,7 +11,7 @@
 #include "lib/commit/refs.h"
 #include "lib/fs/extent_read.h"
 #include "lib/reserve/reserve.h"
-#include "lib/volume/row_write.h"
+#include "lib/volume/full_stripe.h"
 
 /* Smaller ranges are used only if no chunk can be allocated. */
 #define PLACE_WANTED (1u << 20)
@@ -49,7 +49,7 @@ int data_add_sums(struct op *op, uint64_t logical, const uint8_t *sums, size_t n
 		return 0;
 	sync_lock_space(&op->txn->sync);
 	op->changed = true;
-	ret = csums_add(op->txn, logical, sums, n * op->txn->fs->judge.csum->size, err);
+	ret = csums_add(op->txn, logical, sums, n * op->txn->fs->rules.csum->size, err);
 	sync_unlock_space(&op->txn->sync);
 	return ret;
 }
@@ -61,7 +61,7 @@ int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len,
 
 	/* Holding this lock keeps the mapping of the address from changing. */
 	sync_rdlock_trees(&op->txn->sync);
-	kept = row_wanted(op->txn->fs->volume, logical);
+	kept = full_stripe_wanted(op->txn->fs->volume, logical);
 	if (kept)
 		sync_lock_space(&op->txn->sync);
 	ret = txn_write_data(op->txn, logical, data, len, err);
@@ -74,7 +74,7 @@ int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len,
 }
 
 /* Writing in place with a damaged item would overwrite data of others. */
-static int judge_kept(const struct op *op, const struct extent_at *x, struct btrkit_error *err)
+static int check_prealloc(const struct op *op, const struct extent_at *x, struct btrkit_error *err)
 {
 	const struct file_extent *fe = &x->fe;
 
@@ -101,7 +101,7 @@ int data_is_own(struct op *op, uint64_t inode, const struct extent_at *x, struct
 	struct root_item item;
 	struct tree_root root;
 	bool fresh;
-	int ret = judge_kept(op, x, err);
+	int ret = check_prealloc(op, x, err);
 
 	if (ret)
 		return ret;
@@ -109,7 +109,7 @@ int data_is_own(struct op *op, uint64_t inode, const struct extent_at *x, struct
 	ret = fs_find_root(op->txn->fs, op->t->id, &root, &item, err);
 	if (!ret)
 		ret = refs_is_only(op->txn->refs, &extent, &ref, item.last_snapshot, &fresh, err);
-	if (!ret && !fresh && row_wanted(op->txn->fs->volume, extent.start))
+	if (!ret && !fresh && full_stripe_wanted(op->txn->fs->volume, extent.start))
 		ret = 1;
 	if (!ret)
 		ret = csums_exist(op->txn, &kept, err);

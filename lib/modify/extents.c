@@ -202,7 +202,7 @@ static int next_gap(struct op *op, uint64_t inode, uint64_t from, uint64_t to, u
 	return ret->end == ret->start || ret->start >= to;
 }
 
-int extents_judge_behind(struct op *op, uint64_t inode, uint64_t from, uint64_t to, struct btrkit_error *err)
+int extents_check_behind(struct op *op, uint64_t inode, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
 	unsigned holes = 0;
 	struct gap gap;

@@ -41,7 +41,7 @@ int extents_put_hole(struct op *op, struct op_inode *in, uint64_t from, uint64_t
  * Checks whether this takes more than a regular operation can do along with its own work.
  * @return 0: at most one item has to be inserted; 1: more; <0
  */
-int extents_judge_behind(struct op *op, uint64_t inode, uint64_t from, uint64_t to,
+int extents_check_behind(struct op *op, uint64_t inode, uint64_t from, uint64_t to,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Clears that range. Drops or inserts at most @max extents; *@done: the end of what was cleared. */
 int extents_clear_behind(struct op *op, struct op_inode *in, uint64_t from, uint64_t to, unsigned max, uint64_t *done,

@@ -9,7 +9,7 @@
 #define PREALLOC_MAX (256ull << 20) /* bytes of a preallocated extent at most, as in Linux */
 #define PREALLOC_ITEMS 64u	    /* created by one operation */
 
-static int judge_range(uint64_t offset, uint64_t len, struct btrkit_error *err)
+static int check_range(uint64_t offset, uint64_t len, struct btrkit_error *err)
 {
 	if (!len)
 		return err_set(err, BTRKIT_INVALID, "empty range");
@@ -107,9 +107,9 @@ static int punch_ends(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uin
 static int punch_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
 		     struct btrkit_error *err)
 {
-	const uint64_t sector = txn->fs->judge.sectorsize;
+	const uint64_t sector = txn->fs->rules.sectorsize;
 	bool tried = false;
-	int ret = judge_range(offset, len, err);
+	int ret = check_range(offset, len, err);
 
 	if (ret)
 		return ret;
@@ -201,7 +201,7 @@ static int prealloc_some(struct preallocating *p, bool first, struct btrkit_erro
 	 * If this fails nothing was changed. As in Linux, a small file stays inline if the range only touches its end.
 	 */
 	if (first && p->at > old)
-		ret = write_judge_extend(&p->w, p->at, err);
+		ret = write_check_extend(&p->w, p->at, err);
 	if (first && !ret && p->at > old)
 		ret = write_extend(&p->w, p->at, UINT64_MAX, err);
 	else if (first && !ret && p->end > old)
@@ -231,7 +231,7 @@ static int prealloc_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, u
 
 	if (flags & ~(unsigned)BTRKIT_PREALLOC_KEEP_SIZE)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", flags);
-	ret = judge_range(offset, len, err);
+	ret = check_range(offset, len, err);
 	while (!ret) {
 		struct op op;
 

@@ -16,7 +16,7 @@ struct linking {
 };
 
 /* @return 0; -EPERM; -ENOENT: it has no names left */
-static int judge_file(const struct linking *l, struct btrkit_error *err)
+static int check_file(const struct linking *l, struct btrkit_error *err)
 {
 	/* The stub of a subvolume is a directory, too. */
 	if (l->inode == BTRKIT_EMPTY_SUBVOLUME || S_ISDIR(op_inode_mode(&l->in)) ||
@@ -28,12 +28,12 @@ static int judge_file(const struct linking *l, struct btrkit_error *err)
 }
 
 /* In the order in which Linux checks. */
-static int judge(const struct linking *l, const struct name *name, struct btrkit_error *err)
+static int check_link(const struct linking *l, const struct name *name, struct btrkit_error *err)
 {
-	int ret = name_judge_new(l->op, &l->dir, name, err);
+	int ret = name_check_new(l->op, &l->dir, name, err);
 
 	if (!ret)
-		ret = judge_file(l, err);
+		ret = check_file(l, err);
 	if (ret)
 		return ret;
 	if (l->other)
@@ -92,7 +92,7 @@ static int link_across(struct btrkit_txn *txn, uint64_t root, uint64_t inode, co
 	if (!ret)
 		ret = find_both(&l, to->dir, err);
 	if (!ret)
-		ret = judge(&l, &name, err);
+		ret = check_link(&l, &name, err);
 	delayed_reader_release(&other.reader);
 	return op_end(&op, ret, err);
 }
@@ -106,7 +106,7 @@ int btrkit_txn_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const
 	struct linking l = { .op = &op, .inode = inode };
 	int ret;
 
-	ret = name_judge_in(txn, to->root, to->dir, &name, err);
+	ret = name_check_in(txn, to->root, to->dir, &name, err);
 	if (ret)
 		return ret;
 	if (root != to->root)
@@ -122,7 +122,7 @@ int btrkit_txn_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const
 		return ret;
 	ret = find_both(&l, to->dir, err);
 	if (!ret)
-		ret = judge(&l, &name, err);
+		ret = check_link(&l, &name, err);
 	ret = op_end(&op, ret ? ret : make_link(&l, &name, err), err);
 	return name_in_the_way(txn, root, to->dir, &name, ret, err);
 }

@@ -19,7 +19,7 @@ static int enter_subvolume(struct op *op, const struct op_inode *dir, const stru
 	return 0;
 }
 
-int name_judge_type(const struct op *op, const struct op_inode *dir, const struct name *name,
+int name_check_type(const struct op *op, const struct op_inode *dir, const struct name *name,
 		    const struct name_entry *entry, const struct op_inode *in, struct btrkit_error *err)
 {
 	const uint32_t mode = op_inode_mode(in);
@@ -44,7 +44,7 @@ int name_lock(struct op *op, uint64_t dir_inode, const struct name *name, struct
 	for (;;) {
 		ret = op_inode_get(op, dir_inode, dir, err);
 		if (!ret)
-			ret = op_judge_is_dir(dir, err);
+			ret = op_check_is_dir(dir, err);
 		if (!ret)
 			ret = name_find(op, dir, name, entry, err);
 		if (ret == 1)
@@ -64,7 +64,7 @@ int name_lock(struct op *op, uint64_t dir_inode, const struct name *name, struct
 	ret = op_inode_get(op, dir_inode, dir, err);
 	if (!ret)
 		ret = op_inode_get(op, entry->location.objectid, in, err);
-	return ret ? ret : name_judge_type(op, dir, name, entry, in, err);
+	return ret ? ret : name_check_type(op, dir, name, entry, in, err);
 }
 
 static int look_up(struct op *op, uint64_t dir_inode, const struct name *name, struct btrkit_found *ret,
@@ -109,13 +109,13 @@ int name_in_the_way(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const s
 	return -EUCLEAN;
 }
 
-int name_judge_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,
+int name_check_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,
 		  struct btrkit_error *err)
 {
 	struct btrkit_found found;
 
 	return name->len > NAME_LEN_MAX ? btrkit_txn_lookup(txn, root, dir, name->bytes, name->len, &found, err) :
-					  name_judge(name, err);
+					  name_check(name, err);
 }
 
 int btrkit_txn_flush(struct btrkit_txn *txn, struct btrkit_error *err)

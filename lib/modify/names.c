@@ -14,7 +14,7 @@
 #include "lib/fs/subvolume.h"
 #include "lib/modify/entries.h"
 
-int name_judge(const struct name *name, struct btrkit_error *err)
+int name_check(const struct name *name, struct btrkit_error *err)
 {
 	const char *s = name->bytes;
 	const size_t len = name->len;
@@ -61,17 +61,17 @@ int name_find(struct op *op, const struct op_inode *dir, const struct name *name
 	return r;
 }
 
-int name_judge_new(struct op *op, const struct op_inode *dir, const struct name *name, struct btrkit_error *err)
+int name_check_new(struct op *op, const struct op_inode *dir, const struct name *name, struct btrkit_error *err)
 {
 	struct name_entry there;
 	int ret;
 
-	ret = op_judge_is_dir(dir, err);
+	ret = op_check_is_dir(dir, err);
 	if (!ret)
 		ret = name_find(op, dir, name, &there, err);
 	if (!ret)
 		return err_system(err, EEXIST, "\"%.*s\"", (int)name->len, name->bytes);
-	return ret < 0 ? ret : op_judge_dir(op, dir, 0, err);
+	return ret < 0 ? ret : op_check_dir(op, dir, 0, err);
 }
 
 int name_is_subvolume(struct op *op, const struct op_inode *dir, const struct name *name,
@@ -176,7 +176,7 @@ int name_add(struct op *op, struct op_inode *dir, const struct name *name, const
  * Checks that the index in the inode's reference belongs to this name: otherwise the entry of another one would be
  * removed.
  */
-static int judge_index(struct op *op, const struct op_inode *dir, const struct name *name, uint64_t index,
+static int check_index(struct op *op, const struct op_inode *dir, const struct name *name, uint64_t index,
 		       struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(dir->inode, KEY_DIR_INDEX, index);
@@ -201,7 +201,7 @@ int name_remove(struct op *op, struct op_inode *dir, const struct name *name, ui
 	uint32_t offset;
 	int ret;
 
-	ret = judge_index(op, dir, name, index, err);
+	ret = check_index(op, dir, name, index, err);
 	if (ret)
 		return ret;
 	ret = delayed_find(op->t, &op->reader, &key, &item, err);

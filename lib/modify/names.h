@@ -17,10 +17,10 @@ struct name {
 };
 
 /* Checks whether a name is valid. @return 0; -EINVAL; -ENAMETOOLONG */
-int name_judge(const struct name *name, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int name_check(const struct name *name, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The same for a name in @dir. As in Linux, -ENOTDIR and -ENOENT for @dir take precedence over -ENAMETOOLONG. */
-int name_judge_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,
+int name_check_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
@@ -42,7 +42,7 @@ int name_find(struct op *op, const struct op_inode *dir, const struct name *name
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Checks that the file type in an entry matches the inode: callers rely on it. @return 0; -EUCLEAN */
-int name_judge_type(const struct op *op, const struct op_inode *dir, const struct name *name,
+int name_check_type(const struct op *op, const struct op_inode *dir, const struct name *name,
 		    const struct name_entry *entry, const struct op_inode *in,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
@@ -54,7 +54,7 @@ int name_lock(struct op *op, uint64_t dir_inode, const struct name *name, struct
 	      struct name_entry *entry, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Checks whether a name can be added to a directory. @return 0; -ENOTDIR; -EEXIST; -EPERM; -EROFS; <0 */
-int name_judge_new(struct op *op, const struct op_inode *dir, const struct name *name,
+int name_check_new(struct op *op, const struct op_inode *dir, const struct name *name,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Whether an entry found in @dir is that of a subvolume. @return 0; 1: only the stub of one; <0 */

@@ -38,7 +38,7 @@ static int noticed(const struct op *op, int ret, const struct btrkit_error *err)
 }
 
 /* Checked inside the gate or when exclusive: before that, the subvolume may still be deleted. */
-static int judge_tree(const struct op *op, struct btrkit_error *err)
+static int check_tree(const struct op *op, struct btrkit_error *err)
 {
 	return op->t && op->t->deleted ? err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, op->t->id) : 0;
 }
@@ -53,7 +53,7 @@ int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct 
 		ret = ticket_enter(txn, need, err);
 	if (ret)
 		return ret;
-	ret = judge_tree(op, err);
+	ret = check_tree(op, err);
 	if (ret)
 		sync_leave(&op->txn->sync);
 	return ret;
@@ -69,61 +69,61 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 	/* If a commit failed in between, there are no trees any more. */
 	ret = failure_check(op->txn->failure, err);
 	if (!ret)
-		ret = judge_tree(op, err);
+		ret = check_tree(op, err);
 	if (ret)
 		sync_leave(&op->txn->sync);
 	return ret;
 }
 
-static int begin_alone(struct op *op, const struct ticket_need *need, const struct ticket_alone *alone,
-		       struct btrkit_error *err)
+static int begin_exclusive(struct op *op, const struct ticket_need *need, const struct ticket_exclusive *exclusive,
+			   struct btrkit_error *err)
 {
 	int ret;
 
 	ticket_close(op->txn);
-	ret = delayed_run_alone(op->d, err);
+	ret = delayed_run_exclusive(op->d, err);
 	if (!ret)
-		ret = judge_tree(op, err);
+		ret = check_tree(op, err);
 	if (!ret)
-		ret = ticket_alone(op->txn, need, alone, err);
-	op->alone = true;
+		ret = ticket_exclusive(op->txn, need, exclusive, err);
+	op->exclusive = true;
 	noticed(op, ret, err);
 	if (ret)
 		sync_end_exclusive(&op->txn->sync);
 	return ret;
 }
 
-int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
-		   const struct ticket_alone *alone, struct btrkit_error *err)
+int op_begin_exclusive(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
+		       const struct ticket_exclusive *exclusive, struct btrkit_error *err)
 {
 	const int ret = open_op(op, txn, root, err);
 
-	return ret ? ret : begin_alone(op, need, alone, err);
+	return ret ? ret : begin_exclusive(op, need, exclusive, err);
 }
 
 int op_begin_nowhere(struct op *op, struct btrkit_txn *txn, const struct ticket_need *need,
-		     const struct ticket_alone *alone, struct btrkit_error *err)
+		     const struct ticket_exclusive *exclusive, struct btrkit_error *err)
 {
 	open_nowhere(op, txn);
-	return begin_alone(op, need, alone, err);
+	return begin_exclusive(op, need, exclusive, err);
 }
 
 int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_error *err)
 {
 	int r;
 
-	*ret = (struct op){ .txn = op->txn, .d = op->d, .now = op->now, .alone = op->alone };
+	*ret = (struct op){ .txn = op->txn, .d = op->d, .now = op->now, .exclusive = op->exclusive };
 	r = delayed_tree(op->d, root, &ret->t, err);
-	return r ? r : judge_tree(ret, err);
+	return r ? r : check_tree(ret, err);
 }
 
-int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
+int op_end_exclusive(struct op *op, int ret, struct btrkit_error *err)
 {
 	/* No delayed item may be left without a reservation. */
 	if (!ret)
-		ret = delayed_run_alone(op->d, err);
+		ret = delayed_run_exclusive(op->d, err);
 	noticed(op, ret, err);
-	ticket_alone_end(op->txn);
+	ticket_exclusive_end(op->txn);
 	sync_end_exclusive(&op->txn->sync);
 	delayed_reader_release(&op->reader);
 	return ret;
@@ -142,7 +142,7 @@ void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes)
 int op_end(struct op *op, int ret, const struct btrkit_error *err)
 {
 	/*
-	 * What has changed nothing fails alone. It does not matter then why it failed, except that nobody may write
+	 * What has changed nothing fails exclusive. It does not matter then why it failed, except that nobody may write
 	 * after another program has.
 	 */
 	if (op->changed || delayed_changed(&op->locks) || ret == -EBUSY)
@@ -213,31 +213,31 @@ int op_inode_put(struct op *op, struct op_inode *in, struct btrkit_error *err)
 	return delayed_replace(op->t, &KEY(in->inode, KEY_INODE_ITEM, 0), &in->item, sizeof(in->item), err);
 }
 
-int op_judge_owner(uint32_t uid, uint32_t gid, struct btrkit_error *err)
+int op_check_owner(uint32_t uid, uint32_t gid, struct btrkit_error *err)
 {
 	if (uid == UINT32_MAX || gid == UINT32_MAX)
 		return err_set(err, BTRKIT_INVALID, "invalid user or group id %" PRIu32, UINT32_MAX);
 	return 0;
 }
 
-int op_judge_time(const struct btrkit_time *time, struct btrkit_error *err)
+int op_check_time(const struct btrkit_time *time, struct btrkit_error *err)
 {
 	return time->nsec < NSEC_PER_SEC ?
 		       0 :
 		       err_set(err, BTRKIT_INVALID, "invalid time: %" PRIu32 " nanoseconds", time->nsec);
 }
 
-int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err)
+int op_check_is_dir(const struct op_inode *dir, struct btrkit_error *err)
 {
 	return S_ISDIR(op_inode_mode(dir)) ? 0 : err_system(err, ENOTDIR, "inode %" PRIu64, dir->inode);
 }
 
-int op_judge_writable(const struct op *op, struct btrkit_error *err)
+int op_check_writable(const struct op *op, struct btrkit_error *err)
 {
 	return op->t->read_only ? err_system(err, EROFS, "subvolume %" PRIu64, op->t->id) : 0;
 }
 
-int op_judge_fixed(const struct op_inode *in, struct btrkit_error *err)
+int op_check_fixed(const struct op_inode *in, struct btrkit_error *err)
 {
 	const uint64_t flags = le64_get(in->item.flags);
 
@@ -247,15 +247,15 @@ int op_judge_fixed(const struct op_inode *in, struct btrkit_error *err)
 	return 0;
 }
 
-int op_judge_dir(const struct op *op, const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err)
+int op_check_dir(const struct op *op, const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err)
 {
 	const uint64_t flags = le64_get(dir->item.flags);
-	int ret = op_judge_is_dir(dir, err);
+	int ret = op_check_is_dir(dir, err);
 
 	if (!ret && flags & INODE_IMMUTABLE)
 		ret = err_system(err, EPERM, "directory %" PRIu64 " is immutable", dir->inode);
 	if (!ret)
-		ret = op_judge_writable(op, err);
+		ret = op_check_writable(op, err);
 	if (!ret && flags & forbidden)
 		ret = err_system(err, EPERM, "directory %" PRIu64 " is append-only", dir->inode);
 	return ret;

@@ -18,13 +18,13 @@ struct op {
 	struct delayed_reader reader;
 	struct delayed_locks locks;
 	struct disk_time now;
-	bool alone;   /* exclusive: no locks are needed */
+	bool exclusive; /* exclusive: no locks are needed */
 	bool changed; /* something besides delayed items */
 };
 
 /*
  * Begins an operation on a subvolume: makes the reservation, and enters the gate. After a failure do not call op_end().
- * This does not check whether the subvolume is writable: call op_judge_writable() at the point where Linux checks.
+ * This does not check whether the subvolume is writable: call op_check_writable() at the point where Linux checks.
  * @return 0; -ENOENT: no such subvolume; -ENOSPC; <0; as failure_check()
  */
 int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
@@ -33,21 +33,21 @@ int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct 
 int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Begins an exclusive operation on a subvolume whose entries change. All delayed items have been run, and trees may be
- * edited directly while sync_lock_trees() is held. @alone: what that may need. The transaction may have been
+ * edited directly while sync_lock_trees() is held. @exclusive: what that may need. The transaction may have been
  * committed meanwhile.
  */
-int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
-		   const struct ticket_alone *alone, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int op_begin_exclusive(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
+		       const struct ticket_exclusive *exclusive, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Begins an exclusive operation that changes no entries of any subvolume. */
 int op_begin_nowhere(struct op *op, struct btrkit_txn *txn, const struct ticket_need *need,
-		     const struct ticket_alone *alone, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		     const struct ticket_exclusive *exclusive, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Opens another subvolume within the same operation. The caller releases its reader, and ends nothing else.
  * @return 0; -ENOENT; <0
  */
 int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Ends an exclusive operation, running the items that it has delayed. @return @ret; <0 */
-int op_end_alone(struct op *op, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int op_end_exclusive(struct op *op, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Called before op_end(): gives back what the operation has not used of its reservation, which is everything except the
  * delayed items of the inodes locked since then, and @bytes. Only for operations that add no checksums.
@@ -100,23 +100,23 @@ static inline uint32_t op_inode_mode(const struct op_inode *in)
 }
 
 /* Checks owner and group: Linux reserves the highest number. @return 0; -EINVAL */
-int op_judge_owner(uint32_t uid, uint32_t gid, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int op_check_owner(uint32_t uid, uint32_t gid, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Checks that the nanoseconds are in range. @return 0; -EINVAL */
-int op_judge_time(const struct btrkit_time *time, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int op_check_time(const struct btrkit_time *time, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Checks that the subvolume is writable. @return 0; -EROFS */
-int op_judge_writable(const struct op *op, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int op_check_writable(const struct op *op, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Checks that an inode is a directory, which Linux does before anything else. @return 0; -ENOTDIR */
-int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int op_check_is_dir(const struct op_inode *dir, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Checks whether attributes may be changed or a name be removed. @return 0; -EPERM: the inode is immutable or
  * append-only
  */
-int op_judge_fixed(const struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int op_check_fixed(const struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Checks whether entries of a directory may be changed. @forbidden: flags besides INODE_IMMUTABLE that forbid it.
  * @return 0; -ENOTDIR; -EPERM; -EROFS
  */
-int op_judge_dir(const struct op *op, const struct op_inode *dir, uint64_t forbidden,
+int op_check_dir(const struct op *op, const struct op_inode *dir, uint64_t forbidden,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

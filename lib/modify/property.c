@@ -9,7 +9,7 @@
 #include "lib/format/attribute.h"
 #include "lib/modify/xattr.h"
 
-int property_judge(const struct op_inode *in, const void *value, size_t size, struct btrkit_error *err)
+int property_check(const struct op_inode *in, const void *value, size_t size, struct btrkit_error *err)
 {
 	if (!size)
 		return 0;

@@ -105,7 +105,7 @@ static int add_entry(struct op *op, const struct op_inode *dir, const struct ite
 static int find_entries(struct op *op, const struct op_inode *dir, uint64_t after, struct entries *all,
 			struct btrkit_error *err)
 {
-	int ret = op_judge_is_dir(dir, err);
+	int ret = op_check_is_dir(dir, err);
 
 	for (all->n = 0; !ret && all->n < ENTRIES_AT_A_TIME; after = all->rows[all->n - 1].index) {
 		struct item item;

@@ -21,14 +21,14 @@ static struct btrkit_key orphan_key(uint64_t inode)
 	return KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode);
 }
 
-int remove_judge_name(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+int remove_check_name(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		      struct btrkit_error *err)
 {
 	const bool is_dir = S_ISDIR(op_inode_mode(in));
-	int ret = op_judge_dir(op, dir, INODE_APPEND, err);
+	int ret = op_check_dir(op, dir, INODE_APPEND, err);
 
 	if (!ret)
-		ret = op_judge_fixed(in, err);
+		ret = op_check_fixed(in, err);
 	if (!ret && is_dir && !directory)
 		ret = err_system(err, EISDIR, "inode %" PRIu64, in->inode);
 	if (!ret && !is_dir && directory)
@@ -36,10 +36,10 @@ int remove_judge_name(const struct op *op, const struct op_inode *dir, const str
 	return ret;
 }
 
-int remove_judge(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+int remove_check(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		 struct btrkit_error *err)
 {
-	int ret = remove_judge_name(op, dir, in, directory, err);
+	int ret = remove_check_name(op, dir, in, directory, err);
 
 	if (!ret && S_ISDIR(op_inode_mode(in)) && le64_get(in->item.size))
 		ret = err_system(err, ENOTEMPTY, "directory %" PRIu64, in->inode);
@@ -50,7 +50,7 @@ int remove_judge(const struct op *op, const struct op_inode *dir, const struct o
  * Refuses an item which shows that the inode must stay: it has other names, or it is a directory that still has
  * entries.
  */
-static int judge_item(const struct op *op, const struct btrkit_key *key, struct btrkit_error *err)
+static int check_item(const struct op *op, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	int ret = 0;
 
@@ -67,7 +67,7 @@ static int judge_item(const struct op *op, const struct btrkit_key *key, struct 
 }
 
 /* Checks all items of an inode. */
-static int judge_items(struct op *op, uint64_t inode, struct btrkit_error *err)
+static int check_items(struct op *op, uint64_t inode, struct btrkit_error *err)
 {
 	static const uint8_t first[] = { KEY_INODE_REF, KEY_DIR_ITEM };
 	struct item item;
@@ -78,7 +78,7 @@ static int judge_items(struct op *op, uint64_t inode, struct btrkit_error *err)
 
 		ret = delayed_seek(op->t, &op->reader, &key, &item, err);
 		if (!ret)
-			ret = judge_item(op, &item.key, err);
+			ret = check_item(op, &item.key, err);
 	}
 	return ret < 0 ? ret : 0;
 }
@@ -94,7 +94,7 @@ static int remove_small(struct op *op, uint64_t inode, struct btrkit_error *err)
 	while (!(ret = delayed_seek_back(op->t, NULL, &at, &item, err))) {
 		if (n == SMALL)
 			return 1;
-		ret = judge_item(op, &item.key, err);
+		ret = check_item(op, &item.key, err);
 		if (ret)
 			return ret;
 		at = keys[n++] = item.key;
@@ -114,7 +114,7 @@ static int add_orphan_item(struct op *op, uint64_t inode, struct btrkit_error *e
 	int ret;
 
 	/* Only inodes with many items get here, so other operations do not wait for this lock. */
-	if (!op->alone)
+	if (!op->exclusive)
 		delayed_lock_orphans(op->t, &op->locks);
 	ret = delayed_find(op->t, &op->reader, &key, &item, err);
 	return ret == 1 ? delayed_insert(op->t, &key, "", 0, NULL, err) : ret;
@@ -145,7 +145,7 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
 		return ret;
 	if (!nlink) {
 		*orphan = true;
-		ret = judge_items(op, in->inode, err);
+		ret = check_items(op, in->inode, err);
 		if (!ret)
 			ret = add_orphan_item(op, in->inode, err);
 	}
@@ -221,7 +221,7 @@ static int unlink_place(struct op *op, struct op_inode *dir, const struct name *
 	uint64_t index;
 	int ret;
 
-	ret = op_judge_dir(op, dir, INODE_APPEND, err);
+	ret = op_check_dir(op, dir, INODE_APPEND, err);
 	if (!ret)
 		ret = name_is_subvolume(op, dir, name, entry, err);
 	if (ret <= 0)
@@ -247,7 +247,7 @@ static int refuse_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_e
 	delayed_lock(op.t, &top, 1, &op.locks);
 	ret = op_inode_get(&op, top, &in, err);
 	if (!ret)
-		ret = op_judge_fixed(&in, err);
+		ret = op_check_fixed(&in, err);
 	return op_end(&op, ret ? ret : err_system(err, EISDIR, "subvolume %" PRIu64, id), err);
 }
 
@@ -265,7 +265,7 @@ int btrkit_txn_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode,
 
 	if (what != BTRKIT_UNLINK_FILE && what != BTRKIT_UNLINK_DIR)
 		return err_set(err, BTRKIT_INVALID, "unknown type of object to remove");
-	ret = name_judge_in(txn, root, dir_inode, &name, err);
+	ret = name_check_in(txn, root, dir_inode, &name, err);
 	if (!ret)
 		ret = op_begin(&op, txn, root, &need, err);
 	if (ret)
@@ -280,7 +280,7 @@ int btrkit_txn_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode,
 			       subvolume_remove_empty(txn, entry.location.objectid, &place, err);
 	}
 	if (!ret)
-		ret = remove_judge(&op, &dir, &in, what == BTRKIT_UNLINK_DIR, err);
+		ret = remove_check(&op, &dir, &in, what == BTRKIT_UNLINK_DIR, err);
 	if (!ret)
 		ret = remove_name(&op, &dir, &in, &name, &orphan, err);
 	if (!ret)

@@ -20,10 +20,10 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
  * Checks whether a name of @in may be removed from @dir. @directory: @in must be a directory, otherwise it must not.
  * @return 0; -EPERM; -EROFS; -EISDIR; -ENOTDIR
  */
-int remove_judge_name(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+int remove_check_name(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same, and a directory must be empty. @return as remove_judge_name(); -ENOTEMPTY */
-int remove_judge(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+/* The same, and a directory must be empty. @return as remove_check_name(); -ENOTEMPTY */
+int remove_check(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*

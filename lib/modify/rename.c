@@ -29,9 +29,9 @@ static int find_both(struct renaming *r, struct btrkit_error *err)
 	if (!ret && r->to.dir != &r->dir[0])
 		ret = op_inode_get(r->op, r->dir[1].inode, &r->dir[1], err);
 	if (!ret)
-		ret = op_judge_is_dir(r->from.dir, err);
+		ret = op_check_is_dir(r->from.dir, err);
 	if (!ret)
-		ret = op_judge_is_dir(r->to.dir, err);
+		ret = op_check_is_dir(r->to.dir, err);
 	if (!ret)
 		ret = find_side(&r->from, err);
 	return ret ? ret : find_side(&r->to, err);
@@ -109,7 +109,7 @@ static int is_below(struct op *op, uint64_t dir, uint64_t inode, struct btrkit_e
 }
 
 /* Refuses to move a directory below itself. Call with the lock of renames, and no others. */
-static int judge_loops(struct renaming *r, struct btrkit_error *err)
+static int check_loops(struct renaming *r, struct btrkit_error *err)
 {
 	const unsigned in_the_way = BTRKIT_RENAME_NOREPLACE, missing = BTRKIT_RENAME_EXCHANGE;
 	const uint64_t dirs[] = { r->dir[0].inode, r->dir[1].inode };
@@ -138,7 +138,7 @@ static int lock_across(struct renaming *r, struct btrkit_error *err)
 	int ret;
 
 	for (;;) {
-		ret = judge_loops(r, err);
+		ret = check_loops(r, err);
 		if (ret)
 			return ret;
 		from = r->from;
@@ -160,7 +160,7 @@ static int rename_locked(struct renaming *r, bool *orphan, struct btrkit_error *
 	if (!ret && r->to.there && r->from.in.inode == r->to.in.inode)
 		return 0;
 	if (!ret)
-		ret = rename_judge(r, err);
+		ret = rename_check(r, err);
 	return ret ? ret : rename_do(r, orphan, err);
 }
 
@@ -193,15 +193,15 @@ static int rename_inodes(struct btrkit_txn *txn, const struct btrkit_place *from
 }
 
 /* Like Linux, looks up the old name before it refuses a new name that is too long. */
-static int judge_names(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
-		       struct btrkit_error *err)
+static int verify_names(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
+			struct btrkit_error *err)
 {
 	const struct name old = { from->name, from->len }, new = { to->name, to->len };
-	int ret = name_judge_in(txn, from->root, from->dir, &old, err), found = 0;
+	int ret = name_check_in(txn, from->root, from->dir, &old, err), found = 0;
 	struct btrkit_found there;
 
 	if (!ret)
-		ret = name_judge_in(txn, to->root, to->dir, &new, err);
+		ret = name_check_in(txn, to->root, to->dir, &new, err);
 	if (ret == -ENAMETOOLONG && old.len <= NAME_LEN_MAX)
 		found = btrkit_txn_lookup(txn, from->root, from->dir, old.bytes, old.len, &there, err);
 	return found ? found : ret;
@@ -215,8 +215,8 @@ int btrkit_txn_rename(struct btrkit_txn *txn, const struct btrkit_place *from, c
 	if (flags & ~(unsigned)(BTRKIT_RENAME_NOREPLACE | BTRKIT_RENAME_EXCHANGE) ||
 	    flags == (BTRKIT_RENAME_NOREPLACE | BTRKIT_RENAME_EXCHANGE))
 		return err_set(err, BTRKIT_INVALID, "invalid rename flags 0x%x", flags);
-	ret = judge_names(txn, from, to, err);
+	ret = verify_names(txn, from, to, err);
 	if (!ret)
 		ret = from->root == to->root ? rename_inodes(txn, from, to, flags, err) : ALONE;
-	return ret == ALONE ? rename_alone(txn, from, to, flags, err) : ret;
+	return ret == ALONE ? rename_exclusive(txn, from, to, flags, err) : ret;
 }

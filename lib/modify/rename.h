@@ -2,7 +2,7 @@
 #ifndef BTRKIT_MODIFY_RENAME_H
 #define BTRKIT_MODIFY_RENAME_H
 
-/* Renames. rename.c does those that run along with other operations, rename_alone.c the exclusive ones. */
+/* Renames. rename.c does those that run along with other operations, rename_exclusive.c the exclusive ones. */
 
 #include "lib/modify/remove.h"
 #include "lib/modify/roots.h"
@@ -50,12 +50,12 @@ int rename_parent(struct op *op, uint64_t inode, uint64_t *ret, struct btrkit_er
 int rename_loops(const struct renaming *r, bool above, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Checks everything else, once both sides are found. @return 0; <0 */
-int rename_judge(struct renaming *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int rename_check(struct renaming *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* @orphan: the caller removes what had the new name with remove_orphan() */
 int rename_do(struct renaming *r, bool *orphan, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Does a rename that may involve subvolumes, as an exclusive operation. */
-int rename_alone(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
-		 unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int rename_exclusive(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
+		     unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -16,7 +16,7 @@ int rename_get_inode(struct rename_side *s, struct btrkit_error *err)
 {
 	const int ret = op_inode_get(s->op, s->entry.location.objectid, &s->in, err);
 
-	return ret ? ret : name_judge_type(s->op, s->dir, &s->name, &s->entry, &s->in, err);
+	return ret ? ret : name_check_type(s->op, s->dir, &s->name, &s->entry, &s->in, err);
 }
 
 int rename_loops(const struct renaming *r, bool above, struct btrkit_error *err)
@@ -27,20 +27,20 @@ int rename_loops(const struct renaming *r, bool above, struct btrkit_error *err)
 }
 
 /* Checks whether the name of a side may be removed. @directory: the side must be a directory, otherwise it must not. */
-static int judge_leaves(const struct rename_side *s, bool directory, struct btrkit_error *err)
+static int verify_leaves(const struct rename_side *s, bool directory, struct btrkit_error *err)
 {
 	int ret;
 
 	if (s->what != RENAME_PLACE)
-		return remove_judge_name(s->op, s->dir, &s->in, directory, err);
-	ret = op_judge_dir(s->op, s->dir, INODE_APPEND, err);
+		return remove_check_name(s->op, s->dir, &s->in, directory, err);
+	ret = op_check_dir(s->op, s->dir, INODE_APPEND, err);
 	if (!ret && !directory)
 		ret = err_system(err, EISDIR, "\"%.*s\"", (int)s->name.len, s->name.bytes);
 	return ret;
 }
 
 /* Checks whether a side may be moved to another directory. Linux counts that as a write to the moved directory. */
-static int judge_moves(const struct rename_side *s, struct btrkit_error *err)
+static int check_moves(const struct rename_side *s, struct btrkit_error *err)
 {
 	return s->what == RENAME_SUBVOLUME && s->read_only ? err_system(err, EROFS, "subvolume \"%.*s\"",
 									(int)s->name.len, s->name.bytes) :
@@ -58,7 +58,7 @@ static int full(const struct rename_side *s, struct btrkit_error *err)
 }
 
 /* Checks made by btrfs rather than by the VFS. */
-static int judge_kinds(const struct renaming *r, struct btrkit_error *err)
+static int check_kinds(const struct renaming *r, struct btrkit_error *err)
 {
 	const struct rename_side *from = &r->from, *to = &r->to;
 	const bool exchange = r->flags & BTRKIT_RENAME_EXCHANGE, across = from->op != to->op;
@@ -76,7 +76,7 @@ static int judge_kinds(const struct renaming *r, struct btrkit_error *err)
 }
 
 /* Checks whether one side fits under the name of the other. */
-static int judge_room(const struct rename_side *s, const struct rename_side *other, struct btrkit_error *err)
+static int check_room(const struct rename_side *s, const struct rename_side *other, struct btrkit_error *err)
 {
 	int ret = 0;
 
@@ -85,7 +85,7 @@ static int judge_room(const struct rename_side *s, const struct rename_side *oth
 	return ret || other->there ? ret : name_fits(other->op, other->dir, &other->name, err);
 }
 
-int rename_judge(struct renaming *r, struct btrkit_error *err)
+int rename_check(struct renaming *r, struct btrkit_error *err)
 {
 	const bool exchange = r->flags & BTRKIT_RENAME_EXCHANGE, moves = r->from.dir != r->to.dir;
 	struct rename_side *from = &r->from, *to = &r->to;
@@ -93,21 +93,21 @@ int rename_judge(struct renaming *r, struct btrkit_error *err)
 
 	if (exchange && !to->there)
 		return err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)to->name.len, to->name.bytes);
-	ret = judge_leaves(from, is_dir(from), err);
+	ret = verify_leaves(from, is_dir(from), err);
 	if (!ret && to->there)
-		ret = judge_leaves(to, is_dir(exchange ? to : from), err);
+		ret = verify_leaves(to, is_dir(exchange ? to : from), err);
 	else if (!ret)
-		ret = op_judge_dir(to->op, to->dir, 0, err);
+		ret = op_check_dir(to->op, to->dir, 0, err);
 	if (!ret && moves)
-		ret = judge_moves(from, err);
+		ret = check_moves(from, err);
 	if (!ret && moves && exchange)
-		ret = judge_moves(to, err);
+		ret = check_moves(to, err);
 	if (!ret)
-		ret = judge_kinds(r, err);
+		ret = check_kinds(r, err);
 	if (!ret)
-		ret = judge_room(from, to, err);
+		ret = check_room(from, to, err);
 	if (!ret && exchange)
-		ret = judge_room(to, from, err);
+		ret = check_room(to, from, err);
 	return ret;
 }
 

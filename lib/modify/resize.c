@@ -32,7 +32,7 @@ static int drop_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsi
 	delayed_lock(op.t, &inode, 1, &op.locks);
 	ret = op_inode_get(&op, inode, &in, err);
 	if (!ret)
-		ret = op_judge_writable(&op, err);
+		ret = op_check_writable(&op, err);
 	if (!ret)
 		ret = extents_drop(&op, &in, *from, to, max, &done, err);
 	if (!ret) {
@@ -242,7 +242,7 @@ static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 		ret = extents_next(&op, inode, sector_up(&op, size), EXTENTS_END, &x, err);
 		ret = ret < 0 ? ret : ret ? 0 : CUT_OFF;
 	} else if (!ret) {
-		ret = write_judge_extend(&w, size, err);
+		ret = write_check_extend(&w, size, err);
 	}
 	if (!ret)
 		ret = resize(&w, size, err);
@@ -251,8 +251,7 @@ static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 }
 
 /* Whether a file does not grow: then the reserve kept for Linux may be used. @return 0; 1: it grows; <0 */
-static int judge_shorter(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size,
-			 struct btrkit_error *err)
+static int check_shorter(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
 {
 	struct op_inode in;
 	struct op op;
@@ -281,7 +280,7 @@ static int truncate_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, u
 			ret = write_clear(txn, root, inode, size, err);
 		} else if (op_less_may_do(txn, ret) && !shorter) {
 			/* Keep the error unless this fails too. */
-			ret = judge_shorter(txn, root, inode, size, err);
+			ret = check_shorter(txn, root, inode, size, err);
 			shorter = !ret;
 			if (ret == 1)
 				ret = -ENOSPC;

@@ -118,7 +118,7 @@ int roots_insert(struct btrkit_txn *txn, const struct edit_tree *t, struct disk_
 	return ret ? ret : add_qgroup(txn, root->id, err);
 }
 
-int roots_judge_quotas(const struct btrkit_txn *txn, struct btrkit_error *err)
+int roots_check_quotas(const struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	if (txn->simple_quota)
 		return err_set(err, BTRKIT_UNSUPPORTED,

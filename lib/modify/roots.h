@@ -27,7 +27,7 @@ int roots_insert(struct btrkit_txn *txn, const struct edit_tree *t, struct disk_
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Checks that subvolumes may be created and deleted: simple quotas are not maintained. @return 0; -EOPNOTSUPP */
-int roots_judge_quotas(const struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int roots_check_quotas(const struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Gets an id that no subvolume has, or had since the filesystem was opened. @return 0; -ENOSPC; <0 */
 int roots_take_id(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

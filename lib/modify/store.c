@@ -10,7 +10,7 @@
 #include "lib/base/pipeline.h"
 
 #define UNIT (1u << 20)		 /* bytes of a unit of work, uncompressed */
-#define ALONE (4u * ENCODE_MAX)	 /* up to this many bytes threads do not pay */
+#define ONE_THREAD (4u * ENCODE_MAX) /* up to this many bytes threads do not pay */
 
 /* A unit of work. */
 struct slot {
@@ -67,7 +67,7 @@ static uint32_t sector_of(const struct slot *t)
 
 static void sum_up(struct slot *t, const uint8_t *data, size_t len)
 {
-	const struct csum_kind *csum = t->s->op->txn->fs->judge.csum;
+	const struct csum_kind *csum = t->s->op->txn->fs->rules.csum;
 	const uint32_t sector = sector_of(t);
 
 	for (size_t at = 0; t->s->sums && at < len; at += sector)
@@ -157,7 +157,7 @@ static int place_new(struct store *s, uint64_t from, uint64_t to, struct btrkit_
 }
 
 /* Finds the next preallocated extent from @from on that may be written in place. @return 0; 1: there is none; <0 */
-static int next_kept(struct store *s, uint64_t from, uint64_t to, struct extent_at *x, struct btrkit_error *err)
+static int next_prealloc(struct store *s, uint64_t from, uint64_t to, struct extent_at *x, struct btrkit_error *err)
 {
 	int ret;
 
@@ -182,7 +182,7 @@ static int place(struct store *s, uint64_t from, uint64_t to, struct btrkit_erro
 		uint64_t start = to, end = to;
 		struct extent_at x;
 
-		ret = s->prealloc ? next_kept(s, from, to, &x, err) : 1;
+		ret = s->prealloc ? next_prealloc(s, from, to, &x, err) : 1;
 		if (ret < 0)
 			break;
 		if (!ret) {
@@ -206,7 +206,7 @@ static int place(struct store *s, uint64_t from, uint64_t to, struct btrkit_erro
 
 static void keep_sums(struct slot *t)
 {
-	const size_t size = t->s->op->txn->fs->judge.csum->size;
+	const size_t size = t->s->op->txn->fs->rules.csum->size;
 
 	memcpy(t->s->sum_bytes + t->s->num_sums * size, t->sums, t->num_sums * size);
 	t->s->num_sums += t->num_sums;
@@ -270,7 +270,7 @@ static int init_slot(struct slot *t, struct store *s, struct btrkit_error *err)
 	int ret;
 
 	*t = (struct slot){ .s = s };
-	t->sums = malloc((size_t)unit / sector * s->op->txn->fs->judge.csum->size);
+	t->sums = malloc((size_t)unit / sector * s->op->txn->fs->rules.csum->size);
 	if (!t->sums)
 		return err_nomem(err);
 	if (!s->compression)
@@ -329,7 +329,7 @@ static unsigned num_threads(const struct store *s, uint64_t len)
 	if (pieces < threads)
 		threads = (unsigned)pieces;
 	/* 0: the caller's thread does the work. */
-	return len <= ALONE || threads < 2 ? 0 : threads;
+	return len <= ONE_THREAD || threads < 2 ? 0 : threads;
 }
 
 static int run_slots(struct store *s, unsigned threads, struct slot *slots, void **list, unsigned n, uint64_t from,
@@ -369,8 +369,8 @@ int store_run(struct store *s, struct btrkit_error *err)
 	ret = s->compression ? 0 : place(s, from, to, err);
 	if (ret)
 		return ret;
-	s->sum_bytes = malloc((size_t)(to - from) / s->op->txn->fs->super.sectorsize *
-			      s->op->txn->fs->judge.csum->size);
+	s->sum_bytes =
+		malloc((size_t)(to - from) / s->op->txn->fs->super.sectorsize * s->op->txn->fs->rules.csum->size);
 	slots = calloc(n, sizeof(*slots));
 	list = calloc(n, sizeof(*list));
 	ret = s->sum_bytes && slots && list ? run_slots(s, threads, slots, list, n, from, to, err) : err_nomem(err);
@@ -390,7 +390,7 @@ int store_add_sums(struct store *s, struct btrkit_error *err)
 		const size_t n = (size_t)((fe->compression ? fe->disk_num_bytes : fe->num_bytes) / sector);
 
 		ret = data_add_sums(s->op, fe->disk_bytenr + fe->offset, at, n, err);
-		at += n * s->op->txn->fs->judge.csum->size;
+		at += n * s->op->txn->fs->rules.csum->size;
 	}
 	return ret;
 }

@@ -34,10 +34,10 @@ static const struct ticket_need entry_need = {
 /* Checks everything that does not depend on the filesystem, and chooses the UUID. */
 static int prepare(struct adding *a, const struct btrkit_txn *txn, const uint8_t *uuid, struct btrkit_error *err)
 {
-	int ret = name_judge(&a->place.name, err);
+	int ret = name_check(&a->place.name, err);
 
 	if (!ret)
-		ret = roots_judge_quotas(txn, err);
+		ret = roots_check_quotas(txn, err);
 	if (!ret && !uuid)
 		ret = base_uuid_random(a->uuid, err);
 	else if (!ret)
@@ -46,13 +46,13 @@ static int prepare(struct adding *a, const struct btrkit_txn *txn, const uint8_t
 }
 
 /* Checks whether the name can be added to the directory, and gets its index. */
-static int judge_place(struct adding *a, struct btrkit_error *err)
+static int check_place(struct adding *a, struct btrkit_error *err)
 {
 	int ret;
 
 	ret = op_inode_get(&a->op, a->place.dir, &a->dir, err);
 	if (!ret)
-		ret = name_judge_new(&a->op, &a->dir, &a->place.name, err);
+		ret = name_check_new(&a->op, &a->dir, &a->place.name, err);
 	if (!ret)
 		ret = name_fits(&a->op, &a->dir, &a->place.name, err);
 	if (!ret)
@@ -181,7 +181,7 @@ static int put_inherited(const struct adding *a, struct btrkit_error *err)
 
 static int make_subvolume(struct adding *a, const struct btrkit_new_subvolume *what, struct btrkit_error *err)
 {
-	int ret = judge_place(a, err);
+	int ret = check_place(a, err);
 
 	a->from_dir.mode = S_IFDIR | what->mode;
 	if (!ret)
@@ -201,7 +201,7 @@ int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t 
 				const struct btrkit_new_subvolume *what, uint64_t *id, struct btrkit_error *err)
 {
 	static const struct btrkit_new_subvolume plain = BTRKIT_NEW_SUBVOLUME_INIT;
-	static const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS };
+	static const struct ticket_exclusive exclusive = { .blocks = 8 * ROOTS_BLOCKS };
 	struct adding a = { .place = { .parent = root, .dir = dir, .name = { name, len } } };
 	int ret;
 
@@ -211,16 +211,16 @@ int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t 
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", what->flags);
 	if (what->mode & ~07777u)
 		return err_set(err, BTRKIT_INVALID, "invalid permissions 0%o", what->mode);
-	ret = op_judge_owner(what->uid, what->gid, err);
+	ret = op_check_owner(what->uid, what->gid, err);
 	if (!ret && what->time)
-		ret = op_judge_time(what->time, err);
+		ret = op_check_time(what->time, err);
 	if (!ret)
 		ret = prepare(&a, txn, what->uuid, err);
 	if (!ret)
-		ret = op_begin_alone(&a.op, txn, root, &entry_need, &alone, err);
+		ret = op_begin_exclusive(&a.op, txn, root, &entry_need, &exclusive, err);
 	if (ret)
 		return ret;
-	ret = op_end_alone(&a.op, make_subvolume(&a, what, err), err);
+	ret = op_end_exclusive(&a.op, make_subvolume(&a, what, err), err);
 	ret = name_in_the_way(txn, root, dir, &a.place.name, ret, err);
 	if (!ret && id)
 		*id = a.id;
@@ -254,7 +254,7 @@ static void derive_root(const struct adding *a, struct disk_root_item *d, bool r
 }
 
 /* With drop_progress set, readers would regard a part of the tree as dropped. */
-static int judge_source(const struct subvolume *s, struct btrkit_error *err)
+static int check_source(const struct subvolume *s, struct btrkit_error *err)
 {
 	const struct btrkit_key *at = &s->item.drop_progress;
 
@@ -276,7 +276,7 @@ static int make_snapshot(struct adding *a, uint64_t source, bool read_only, stru
 
 	ret = subvolume_get(txn->fs, source, &s, err);
 	if (!ret)
-		ret = judge_source(&s, err);
+		ret = check_source(&s, err);
 	if (!ret)
 		ret = txn_tree(txn, source, &from, err);
 	if (!ret)
@@ -302,8 +302,8 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
 {
 	static const struct btrkit_new_snapshot plain = BTRKIT_NEW_SNAPSHOT_INIT;
 	/* Everything that the root block refers to gets another reference. */
-	const uint64_t refs = txn->fs->judge.nodesize / sizeof(struct disk_key_ptr);
-	const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS + 2, .refs = refs };
+	const uint64_t refs = txn->fs->rules.nodesize / sizeof(struct disk_key_ptr);
+	const struct ticket_exclusive exclusive = { .blocks = 8 * ROOTS_BLOCKS + 2, .refs = refs };
 	struct adding a = { .place = { .parent = root, .dir = dir, .name = { name, len } } };
 	int ret;
 
@@ -313,10 +313,10 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", what->flags);
 	ret = prepare(&a, txn, what->uuid, err);
 	if (!ret)
-		ret = op_begin_alone(&a.op, txn, root, &entry_need, &alone, err);
+		ret = op_begin_exclusive(&a.op, txn, root, &entry_need, &exclusive, err);
 	if (ret)
 		return ret;
-	ret = judge_place(&a, err);
+	ret = check_place(&a, err);
 	if (!ret) {
 		sync_lock_trees(&a.op.txn->sync);
 		ret = ended_in_trees(&a, make_snapshot(&a, source, what->flags & BTRKIT_NEW_SNAPSHOT_READ_ONLY, err),
@@ -325,7 +325,7 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
 	}
 	if (!ret)
 		ret = ended_in_trees(&a, add_entry(&a, err), err);
-	ret = name_in_the_way(txn, root, dir, &a.place.name, op_end_alone(&a.op, ret, err), err);
+	ret = name_in_the_way(txn, root, dir, &a.place.name, op_end_exclusive(&a.op, ret, err), err);
 	if (!ret && id)
 		*id = a.id;
 	return ret;

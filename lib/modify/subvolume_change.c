@@ -14,7 +14,7 @@
 #include "lib/modify/roots.h"
 
 static const struct ticket_need nothing_waits = { .removes = true };
-static const struct ticket_alone few_items = { .blocks = 4 * ROOTS_BLOCKS };
+static const struct ticket_exclusive few_items = { .blocks = 4 * ROOTS_BLOCKS };
 
 /* Makes the entry "default" lead to the tree with @key. */
 static int point_default(struct btrkit_txn *txn, const struct btrkit_key *key, struct btrkit_error *err)
@@ -59,7 +59,7 @@ int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct
 	if (!ret)
 		ret = point_default(txn, &KEY(id, KEY_ROOT_ITEM, s.root.key_offset), err);
 	sync_unlock_trees(&op.txn->sync);
-	return op_end_alone(&op, ret, err);
+	return op_end_exclusive(&op, ret, err);
 }
 
 /* Clears what identifies the subvolume as received. */
@@ -110,5 +110,5 @@ int btrkit_txn_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool
 	sync_lock_trees(&op.txn->sync);
 	ret = set_read_only(&op, id, read_only, forget_received, err);
 	sync_unlock_trees(&op.txn->sync);
-	return op_end_alone(&op, ret, err);
+	return op_end_exclusive(&op, ret, err);
 }

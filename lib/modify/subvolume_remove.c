@@ -45,7 +45,7 @@ static int refuse(const struct btrkit_subvolume_deletion *d, struct btrkit_error
 	return err_set(err, BTRKIT_INVALID, "subvolume %" PRIu64 " cannot be deleted", d->id);
 }
 
-static int judge_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+static int check_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
 {
 	struct btrkit_subvolume_deletion d = { .id = id };
 	int ret;
@@ -71,7 +71,7 @@ static int find_place(struct removing *r, struct btrkit_txn *txn, struct btrkit_
 }
 
 /* Checks its root directory, which Linux does first. */
-static int judge_own_dir(struct removing *r, struct btrkit_error *err)
+static int check_own_dir(struct removing *r, struct btrkit_error *err)
 {
 	struct op_inode in;
 	struct op own;
@@ -82,7 +82,7 @@ static int judge_own_dir(struct removing *r, struct btrkit_error *err)
 		ret = op_inode_get(&own, OID_FIRST_FREE, &in, err);
 	delayed_reader_release(&own.reader);
 	if (!ret)
-		ret = op_judge_fixed(&in, err);
+		ret = op_check_fixed(&in, err);
 	if (!ret && r->empty_at && le64_get(in.item.size))
 		ret = err_system(err, ENOTEMPTY, "subvolume %" PRIu64, r->id);
 	return ret;
@@ -97,14 +97,14 @@ static bool lies_there(const struct removing *r)
 }
 
 /* Checks that the directory entry leads to the subvolume. */
-static int judge_entry(struct removing *r, struct btrkit_error *err)
+static int check_entry(struct removing *r, struct btrkit_error *err)
 {
 	struct name_entry entry;
 	int ret;
 
 	ret = op_inode_get(&r->op, r->place.dir, &r->dir, err);
 	if (!ret)
-		ret = op_judge_dir(&r->op, &r->dir, INODE_APPEND, err);
+		ret = op_check_dir(&r->op, &r->dir, INODE_APPEND, err);
 	if (!ret)
 		ret = name_find(&r->op, &r->dir, &r->place.name, &entry, err);
 	if (ret < 0)
@@ -152,11 +152,11 @@ static int mark_dead(struct removing *r, struct btrkit_error *err)
 static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	static const struct ticket_need need = { .items = 4, .bytes = 64, .removes = true };
-	static const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS };
+	static const struct ticket_exclusive exclusive = { .blocks = 8 * ROOTS_BLOCKS };
 	const uint64_t parent = r->place.parent;
 	int ret;
 
-	ret = op_begin_alone(&r->op, txn, parent, &need, &alone, err);
+	ret = op_begin_exclusive(&r->op, txn, parent, &need, &exclusive, err);
 	if (ret)
 		return ret;
 	/* It may have been moved meanwhile. */
@@ -164,11 +164,11 @@ static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_e
 	if (!ret && (r->place.parent != parent || !lies_there(r)))
 		ret = err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " has been moved", r->id);
 	if (!ret)
-		ret = judge_entry(r, err);
+		ret = check_entry(r, err);
 	if (!ret)
-		ret = judge_own_dir(r, err);
+		ret = check_own_dir(r, err);
 	if (!ret)
-		ret = judge_subvolume(txn, r->id, err);
+		ret = check_subvolume(txn, r->id, err);
 	if (!ret)
 		ret = name_remove(&r->op, &r->dir, &r->place.name, r->place.index, err);
 	if (!ret)
@@ -180,7 +180,7 @@ static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_e
 		if (ret)
 			failure_note(r->op.txn->failure, ret, err);
 	}
-	return op_end_alone(&r->op, ret, err);
+	return op_end_exclusive(&r->op, ret, err);
 }
 
 /* Deletes the items of a tree whose blocks have all been freed. */
@@ -227,22 +227,22 @@ static int drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t refs,
 int subvolume_drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t refs, bool *done,
 			struct btrkit_error *err)
 {
-	const uint64_t excess = tree_drop_excess(txn->fs->judge.nodesize);
+	const uint64_t excess = tree_drop_excess(txn->fs->rules.nodesize);
 	const struct ticket_need need = { .removes = true };
-	const struct ticket_alone alone = {
+	const struct ticket_exclusive exclusive = {
 		.blocks = 3 * ROOTS_BLOCKS,
 		.refs = refs + excess,
 		.data = refs + excess / 2,
 	};
 	struct op op;
-	int ret = op_begin_nowhere(&op, txn, &need, &alone, err);
+	int ret = op_begin_nowhere(&op, txn, &need, &exclusive, err);
 
 	if (ret)
 		return ret;
 	sync_lock_trees(&op.txn->sync);
 	ret = drop_some(txn, d, refs, done, err);
 	sync_unlock_trees(&op.txn->sync);
-	return op_end_alone(&op, ret, err);
+	return op_end_exclusive(&op, ret, err);
 }
 
 /*
@@ -271,7 +271,7 @@ static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct root
 	/* The place is read from the trees without waiting, so these must be intact. */
 	ret = failure_check(txn->failure, err);
 	if (!ret)
-		ret = roots_judge_quotas(txn, err);
+		ret = roots_check_quotas(txn, err);
 	if (ret)
 		return ret;
 	if (id == OID_FS_TREE)
@@ -334,7 +334,7 @@ int btrkit_txn_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct 
 	int ret = failure_check(txn->failure, err);
 
 	if (!ret)
-		ret = roots_judge_quotas(txn, err);
+		ret = roots_check_quotas(txn, err);
 	if (ret)
 		return ret;
 	while (!(ret = next_dead(txn, id, &id, err))) {

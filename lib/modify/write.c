@@ -13,7 +13,7 @@
 #include "lib/format/feature_bits.h"
 #include "lib/modify/xattr.h"
 
-int write_judge(const struct op *op, const struct op_inode *in, struct btrkit_error *err)
+int write_check(const struct op *op, const struct op_inode *in, struct btrkit_error *err)
 {
 	const uint64_t flags = le64_get(in->item.flags);
 	const uint32_t mode = op_inode_mode(in);
@@ -25,7 +25,7 @@ int write_judge(const struct op *op, const struct op_inode *in, struct btrkit_er
 		return err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is not a regular file", in->inode);
 	if (flags & INODE_IMMUTABLE)
 		return err_system(err, EPERM, "inode %" PRIu64 " is immutable", in->inode);
-	ret = op_judge_writable(op, err);
+	ret = op_check_writable(op, err);
 	if (!ret && flags & (INODE_APPEND | INODE_VERITY))
 		ret = err_system(err, EPERM, "inode %" PRIu64 " %s", in->inode,
 				 flags & INODE_APPEND ? "is append-only" : "is sealed by fs-verity");
@@ -43,7 +43,7 @@ int write_open_locked(struct writing *w, uint64_t inode, struct btrkit_error *er
 		w->opts = &none;
 	ret = op_inode_get(w->op, inode, &w->in, err);
 	if (!ret)
-		ret = write_judge(w->op, &w->in, err);
+		ret = write_check(w->op, &w->in, err);
 	if (ret)
 		return ret;
 	w->compression = le64_get(w->in.item.flags) & plain ? COMPRESS_NONE : w->opts->compression;
@@ -254,10 +254,10 @@ int write_extend(struct writing *w, uint64_t to, uint64_t size, struct btrkit_er
 	return ret ? ret : extents_clear_behind(w->op, &w->in, edge, sector_up(w->op, to), 1, &done, err);
 }
 
-int write_judge_extend(struct writing *w, uint64_t to, struct btrkit_error *err)
+int write_check_extend(struct writing *w, uint64_t to, struct btrkit_error *err)
 {
 	const uint64_t edge = sector_up(w->op, le64_get(w->in.item.size)), end = sector_up(w->op, to);
-	const int ret = edge < end ? extents_judge_behind(w->op, w->in.inode, edge, end, err) : 0;
+	const int ret = edge < end ? extents_check_behind(w->op, w->in.inode, edge, end, err) : 0;
 
 	return ret == 1 ? WRITE_CLEAR : ret;
 }

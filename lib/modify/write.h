@@ -21,7 +21,7 @@ struct writing {
 };
 
 /* Checks whether data of an inode may be changed. @return 0; -EISDIR; -EINVAL; -EPERM; -EROFS */
-int write_judge(const struct op *op, const struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int write_check(const struct op *op, const struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Locks and reads the inode. Call write_close() afterwards, also on failure. */
 int write_open(struct writing *w, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -60,7 +60,7 @@ int write_extend(struct writing *w, uint64_t to, uint64_t size, struct btrkit_er
 #define WRITE_CLEAR 2
 
 /* Checks whether write_extend() fits into this operation. @return 0, also if nothing is extended; WRITE_CLEAR; <0 */
-int write_judge_extend(struct writing *w, uint64_t to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int write_check_extend(struct writing *w, uint64_t to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Removes extents between the end of the file and @to that must not be there, in operations of its own. This does not
  * change the contents. Must not be called inside the gate.

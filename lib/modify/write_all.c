@@ -9,19 +9,19 @@
 
 struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len)
 {
-	const uint64_t sectors = len / txn->fs->judge.sectorsize + 2;
+	const uint64_t sectors = len / txn->fs->rules.sectorsize + 2;
 	/* Each sector may replace an extent and become one, and each has a checksum. The capability is removed. */
 	const uint32_t extents = sectors < WRITE_ITEMS ? (uint32_t)sectors : WRITE_ITEMS;
 	const uint32_t item = sizeof(struct disk_item) + sizeof(struct disk_file_extent);
 
 	return (struct ticket_need){
 		.items = 3 * extents + 7,
-		.bytes = (3 * extents + 6) * item + (uint32_t)sectors * txn->fs->judge.csum->size + WRITE_INLINE_MAX,
+		.bytes = (3 * extents + 6) * item + (uint32_t)sectors * txn->fs->rules.csum->size + WRITE_INLINE_MAX,
 	};
 }
 
 /* Limits *@len so that at most WRITE_ITEMS extents are replaced. */
-static int judge_span(struct writing *w, uint64_t offset, size_t *len, struct btrkit_error *err)
+static int verify_span(struct writing *w, uint64_t offset, size_t *len, struct btrkit_error *err)
 {
 	uint64_t at = offset;
 	struct extent_at x;
@@ -55,9 +55,9 @@ static int write_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uin
 		return ret;
 	ret = write_open(&w, inode, err);
 	if (!ret)
-		ret = judge_span(&w, offset, len, err);
+		ret = verify_span(&w, offset, len, err);
 	if (!ret)
-		ret = write_judge_extend(&w, sector_down(&op, offset), err);
+		ret = write_check_extend(&w, sector_down(&op, offset), err);
 	if (!ret) {
 		size = le64_get(w.in.item.size);
 		size = size > offset + *len ? size : offset + *len;
@@ -73,7 +73,7 @@ static int write_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uin
 }
 
 /* Writing zero bytes fails if the file cannot be written. */
-static int judge_only(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
+static int check_only(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
 {
 	struct op op;
 	struct writing w = { .op = &op };
@@ -101,7 +101,7 @@ static int write_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 	if (offset > INT64_MAX || len > INT64_MAX - offset)
 		return err_system(err, EFBIG, "file larger than 8 EiB");
 	if (!len)
-		return judge_only(txn, root, inode, err);
+		return check_only(txn, root, inode, err);
 	while (!ret && len) {
 		/* End pieces where a compressed extent would end. */
 		const uint64_t room = span - offset % ENCODE_MAX;

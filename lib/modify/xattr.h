@@ -38,7 +38,7 @@ int xattr_drop(struct op *op, uint64_t inode, const char *name, struct btrkit_er
 int xattr_drop_capability(struct op *op, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The property btrfs.compression: checks a value. @return 0; -EINVAL */
-int property_judge(const struct op_inode *in, const void *value, size_t size,
+int property_check(const struct op_inode *in, const void *value, size_t size,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether the property has a meaning for an inode. */
 bool property_matters(const struct op_inode *in);

@@ -30,7 +30,7 @@ static bool is_acl(const char *name)
 }
 
 /* Checks the value of security.capability. @return 0; -EINVAL */
-static int judge_capability(const void *value, size_t size, struct btrkit_error *err)
+static int check_capability(const void *value, size_t size, struct btrkit_error *err)
 {
 	uint32_t flags = 0;
 
@@ -40,7 +40,7 @@ static int judge_capability(const void *value, size_t size, struct btrkit_error 
 }
 
 /* Checks everything that does not depend on the filesystem. */
-static int judge_setting(struct setting *s, struct btrkit_error *err)
+static int check_setting(struct setting *s, struct btrkit_error *err)
 {
 	const size_t len = s->name ? strlen(s->name) : 0;
 
@@ -52,7 +52,7 @@ static int judge_setting(struct setting *s, struct btrkit_error *err)
 		return err_system(err, E2BIG, "attribute of %zu bytes", s->size);
 	if (is_acl(s->name))
 		return s->size ? acl_parse(s->value, s->size, &s->acl, err) : 0;
-	return !strcmp(s->name, ATTRIBUTE_CAPABILITY) && s->size ? judge_capability(s->value, s->size, err) : 0;
+	return !strcmp(s->name, ATTRIBUTE_CAPABILITY) && s->size ? check_capability(s->value, s->size, err) : 0;
 }
 
 /* The name without its namespace, if that is one of the first @n below; otherwise NULL. */
@@ -73,7 +73,7 @@ enum {
 };
 
 /* Checks whether the inode can have an attribute with that name. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EINVAL */
-static int judge_name(const struct op *op, const struct op_inode *in, const char *name, struct btrkit_error *err)
+static int check_name(const struct op *op, const struct op_inode *in, const char *name, struct btrkit_error *err)
 {
 	/* For the VFS, special files are writable even if the subvolume is read-only. */
 	const bool special = !property_matters(in) && !S_ISLNK(op_inode_mode(in));
@@ -83,7 +83,7 @@ static int judge_name(const struct op *op, const struct op_inode *in, const char
 
 	if (!strncmp(name, "user.", 5) && !property_matters(in))
 		return err_system(err, EPERM, "%s: user attributes are only allowed for files and directories", name);
-	ret = unasked || special ? 0 : op_judge_writable(op, err);
+	ret = unasked || special ? 0 : op_check_writable(op, err);
 	if (ret)
 		return ret;
 	if (!rest)
@@ -92,23 +92,23 @@ static int judge_name(const struct op *op, const struct op_inode *in, const char
 		return err_set(err, BTRKIT_INVALID, "attribute name is empty after the namespace: %s", name);
 	if (!strncmp(name, "btrfs.", 6) && strcmp(name, ATTRIBUTE_COMPRESSION) != 0)
 		return err_set(err, BTRKIT_INVALID, "unknown property %s", name);
-	return unasked ? op_judge_writable(op, err) : 0;
+	return unasked ? op_check_writable(op, err) : 0;
 }
 
 /* Checks whether an ACL can be set. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EACCES; -EINVAL */
-static int judge_acl(const struct op *op, const struct op_inode *in, const struct setting *s, struct btrkit_error *err)
+static int check_acl(const struct op *op, const struct op_inode *in, const struct setting *s, struct btrkit_error *err)
 {
-	int ret = op_judge_fixed(in, err);
+	int ret = op_check_fixed(in, err);
 
 	if (!ret)
-		ret = op_judge_writable(op, err);
+		ret = op_check_writable(op, err);
 	if (ret)
 		return ret;
 	if (S_ISLNK(op_inode_mode(in)))
 		return err_set(err, BTRKIT_UNSUPPORTED, "symbolic link %" PRIu64 " cannot have an ACL", in->inode);
 	if (s->acl && !strcmp(s->name, ACL_DEFAULT) && !S_ISDIR(op_inode_mode(in)))
 		return err_system(err, EACCES, "only directories can have a default ACL");
-	return s->acl ? acl_judge(s->value, s->size, err) : 0;
+	return s->acl ? acl_check(s->value, s->size, err) : 0;
 }
 
 static int put_inode(struct op *op, struct op_inode *in, struct btrkit_error *err)
@@ -121,7 +121,7 @@ static int set_acl(struct op *op, struct op_inode *in, const struct setting *s, 
 {
 	uint32_t mode = op_inode_mode(in);
 	bool keep = s->acl;
-	int ret = judge_acl(op, in, s, err);
+	int ret = check_acl(op, in, s, err);
 
 	if (ret)
 		return ret;
@@ -146,11 +146,11 @@ static int set_attribute(struct op *op, struct op_inode *in, const struct settin
 	struct dir_entry e;
 	int ret;
 
-	ret = op_judge_fixed(in, err);
+	ret = op_check_fixed(in, err);
 	if (!ret)
-		ret = judge_name(op, in, s->name, err);
+		ret = check_name(op, in, s->name, err);
 	if (!ret && property)
-		ret = property_judge(in, s->value, s->size, err);
+		ret = property_check(in, s->value, s->size, err);
 	if (ret || (property && !property_matters(in)))
 		return ret;
 	if (!drop && s->size + strlen(s->name) + sizeof(struct disk_dir_item) > entry_room(op))
@@ -186,7 +186,7 @@ static int change(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 	struct op op;
 	int ret;
 
-	ret = judge_setting(s, err);
+	ret = check_setting(s, err);
 	if (ret)
 		return ret;
 	/* The attribute and the inode; attributes with the same hash may have to move with it. */

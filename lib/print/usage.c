@@ -72,7 +72,7 @@ static void emit_size_wide(struct btrkit_usage_printer *p, uint64_t bytes)
 
 const char *usage_label_text(const struct label *l, char to[LABEL_BYTES])
 {
-	if (l->kind == BTRKIT_USAGE_SUBVOLUME || l->kind == BTRKIT_USAGE_DYING)
+	if (l->kind == BTRKIT_USAGE_SUBVOLUME || l->kind == BTRKIT_USAGE_DROPPED)
 		snprintf(to, LABEL_BYTES, "%" PRIu64, l->id);
 	else if (l->kind == BTRKIT_USAGE_RELOCATION)
 		snprintf(to, LABEL_BYTES, "%s:%" PRIu64, usage_kind_names[l->kind], l->id);
@@ -85,7 +85,7 @@ void usage_emit_label(struct emit *e, const char *key, const char *words, const 
 {
 	char text[LABEL_BYTES];
 
-	if (l->kind == BTRKIT_USAGE_SUBVOLUME || l->kind == BTRKIT_USAGE_DYING)
+	if (l->kind == BTRKIT_USAGE_SUBVOLUME || l->kind == BTRKIT_USAGE_DROPPED)
 		emit_u64(e, key, words, l->id);
 	else
 		emit_str(e, key, words, usage_label_text(l, text));
@@ -280,7 +280,7 @@ static void text_kind(struct emit *e, const struct label *l)
 	case BTRKIT_USAGE_SUBVOLUME:
 		emit_text(e, "  (no path)");
 		break;
-	case BTRKIT_USAGE_DYING:
+	case BTRKIT_USAGE_DROPPED:
 		emit_text(e, "  (being deleted)");
 		break;
 	case BTRKIT_USAGE_RELOCATION:
@@ -300,7 +300,7 @@ static void text_owner(struct btrkit_usage_printer *p, const struct btrkit_usage
 {
 	struct emit *e = &p->emit;
 
-	if (l->kind == BTRKIT_USAGE_SUBVOLUME || l->kind == BTRKIT_USAGE_DYING)
+	if (l->kind == BTRKIT_USAGE_SUBVOLUME || l->kind == BTRKIT_USAGE_DROPPED)
 		emit_u64_wide(e, NULL, "", l->id, 8);
 	else
 		emit_textf(e, "%8s", "-");

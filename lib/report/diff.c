@@ -26,7 +26,7 @@ static struct btrkit_key side_key(const struct side *s)
 	return node_key(s->nodes[s->at], s->slots[s->at]);
 }
 
-static int judge_order(struct side *s, struct btrkit_error *err)
+static int check_order(struct side *s, struct btrkit_error *err)
 {
 	const struct node *n = s->nodes[s->at];
 	const struct btrkit_key first = node_key(n, 0);
@@ -62,7 +62,7 @@ static int side_begin(struct side *s, struct btrkit_fs *fs, const struct tree_ro
 		return r;
 	}
 	s->ended = !s->nodes[s->at]->nritems;
-	return s->ended ? 0 : judge_order(s, err);
+	return s->ended ? 0 : check_order(s, err);
 }
 
 static void side_end(struct side *s)
@@ -104,7 +104,7 @@ static int step_down(struct side *s, struct btrkit_error *err)
 	s->nodes[s->at] = child;
 	s->slots[s->at] = 0;
 	if (child->nritems)
-		return judge_order(s, err);
+		return check_order(s, err);
 	/* Not reached: node_get() rejects empty blocks below a pointer. */
 	return err_corrupt(err, "nritems", "empty block below a node");
 }

@@ -44,13 +44,13 @@ struct listing {
 	struct path_namer *namer;
 	struct share_ctx share;
 	bool one_inode;
-	uint64_t leaf; /* the leaf that leaf_judged and leaf_shared are about */
-	bool leaf_judged, leaf_shared;
+	uint64_t leaf; /* the leaf that leaf_checked and leaf_shared are about */
+	bool leaf_checked, leaf_shared;
 	struct current_file file;
 	struct btrkit_extent rows[ROWS_MAX];
 	size_t num_rows;
 	struct references refs; /* if the sink wants the owners of extents */
-	uint64_t row_extent;	/* with owners there is one row, of this extent; 0: inline data */
+	uint64_t full_stripe_extent; /* with owners there is one row, of this extent; 0: inline data */
 };
 
 /* Convert the result of a sink's function. */
@@ -103,8 +103,8 @@ static int tell_owners(struct listing *l)
 	int ret = 0;
 
 	l->refs.n = 0;
-	if (l->row_extent)
-		ret = references_load(&l->refs, l->row_extent, &l->err);
+	if (l->full_stripe_extent)
+		ret = references_load(&l->refs, l->full_stripe_extent, &l->err);
 	return ret ? ret : sink_result(l, l->sink->owners(l->sink->ctx, l->refs.at, l->refs.n));
 }
 
@@ -140,7 +140,7 @@ static int add_row(struct listing *l, const struct btrkit_extent *row, uint64_t 
 
 	if (l->sink->owners) {
 		ret = last ? hand_out(l, 0) : 0;
-		l->row_extent = bytenr;
+		l->full_stripe_extent = bytenr;
 	} else if (last && merges(last, row)) {
 		last->length += row->length;
 		return 0;
@@ -170,9 +170,9 @@ static int is_shared(struct listing *l, const struct file_extent *fe, uint32_t *
 	bool shared = false;
 	int ret = 0;
 
-	if (!l->leaf_judged) {
+	if (!l->leaf_checked) {
 		ret = share_enter_leaf(&l->share, &l->cursor, l->one_inode, &l->leaf_shared, &l->err);
-		l->leaf_judged = !ret;
+		l->leaf_checked = !ret;
 	}
 	if (!ret)
 		ret = share_extent_shared(&l->share, &l->cursor, fe, l->leaf_shared, &shared, &l->err);
@@ -261,7 +261,7 @@ static int take_item(struct listing *l)
 
 	if (cursor_leaf(&l->cursor)->bytenr != l->leaf) {
 		l->leaf = cursor_leaf(&l->cursor)->bytenr;
-		l->leaf_judged = false;
+		l->leaf_checked = false;
 		l->leaf_shared = false;
 		l->stats->leaves++;
 	}

@@ -279,7 +279,7 @@ static int leftover_v1(void *ctx, const struct space_cache *header)
 }
 
 /* Decide like Linux does when mounting. */
-static void judge_super(struct status *s)
+static void check_super(struct status *s)
 {
 	const struct super *super = &s->fs->super;
 	struct btrkit_space_summary *sum = &s->sum;
@@ -350,7 +350,7 @@ int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *si
 	r = fs_check_committed(fs, err);
 	if (r)
 		return r;
-	judge_super(&s);
+	check_super(&s);
 	r = block_groups_load(fs, &s.groups, err);
 	if (r)
 		return r;

@@ -323,7 +323,7 @@ int btrkit_subvolumes_print(struct btrkit_fs *fs, const struct btrkit_subvolumes
 	const struct btrkit_subvolumes_options *options = opts ? opts : &everything;
 	struct emit e;
 	struct job j = { .fs = fs, .e = &e, .format = format, .o = options };
-	int r = subvolumes_judge(options, err);
+	int r = subvolumes_check(options, err);
 
 	if (!r)
 		r = list_begin(&e, format == BTRKIT_FORMAT_TSV ? BTRKIT_FORMAT_TEXT : format, "list-subvolumes", write,

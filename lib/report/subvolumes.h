@@ -17,7 +17,7 @@ struct subvolume_listed {
 };
 
 /* @return 0; -EINVAL */
-int subvolumes_judge(const struct btrkit_subvolumes_options *o, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int subvolumes_check(const struct btrkit_subvolumes_options *o, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Whether a subvolume is selected by its root item. The caller checks the parent. */
 bool subvolumes_wanted(const struct btrkit_subvolumes_options *o, const struct btrkit_key *key,

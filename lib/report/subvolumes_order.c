@@ -5,7 +5,7 @@
 
 #include "lib/base/err.h"
 
-int subvolumes_judge(const struct btrkit_subvolumes_options *o, struct btrkit_error *err)
+int subvolumes_check(const struct btrkit_subvolumes_options *o, struct btrkit_error *err)
 {
 	const unsigned known = 2 * BTRKIT_SUBVOLUMES_SNAPSHOTS - 1;
 

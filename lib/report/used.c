@@ -218,7 +218,7 @@ static int collect_device(void *ctx, const struct btrkit_device *d)
 	return 0;
 }
 
-static int judge(struct btrkit_fs *fs, struct btrkit_error *err)
+static int check_fs(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	bool replacing;
 	int ret;
@@ -257,7 +257,7 @@ int btrkit_used_ranges(struct btrkit_fs *fs, uint64_t devid, btrkit_used_range_f
 {
 	struct walk w = { .fs = fs, .fn = fn, .ctx = ctx };
 	bool found = !devid;
-	int ret = judge(fs, err);
+	int ret = check_fs(fs, err);
 
 	if (!ret)
 		ret = prepare(&w, err);

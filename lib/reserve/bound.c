@@ -310,19 +310,20 @@ static void count_bitmaps(struct btrkit_txn *txn, struct bound *b)
 
 int bound_begin(struct btrkit_txn *txn, struct bound *ret, struct btrkit_error *err)
 {
-	const struct ticket_alone *alone = &txn->tickets->alone;
+	const struct ticket_exclusive *exclusive = &txn->tickets->exclusive;
 	int r;
 
 	*ret = (struct bound){
 		.room = leaf_room(txn->fs->super.nodesize),
-		.sums_leaves = EXTENT_MAX / txn->fs->super.sectorsize * txn->fs->judge.csum->size /
-				       leaf_room(txn->fs->super.nodesize) + 2,
+		.sums_leaves = EXTENT_MAX / txn->fs->super.sectorsize * txn->fs->rules.csum->size /
+				       leaf_room(txn->fs->super.nodesize) +
+			       2,
 		.groups = space_num_groups(txn->space),
 		.num_devices = le64_get(txn->super.num_devices),
 		.following_max = FOLLOWING_MAX / txn->fs->super.nodesize,
-		.pending = refs_pending(txn->refs) + refs_queued(txn->refs) + alone->refs,
-		.pending_data = refs_pending_data(txn->refs) + alone->data,
-		.alone = alone->blocks,
+		.pending = refs_pending(txn->refs) + refs_queued(txn->refs) + exclusive->refs,
+		.pending_data = refs_pending_data(txn->refs) + exclusive->data,
+		.exclusive = exclusive->blocks,
 	};
 	for (const struct edit_tree *t = txn->overlay->trees; t; t = t->next)
 		ret->roots++;
@@ -372,10 +373,10 @@ uint64_t bound_own(const struct bound *b, const struct delayed_amount *all)
 uint64_t bound_items(const struct bound *b, const struct delayed_amount *all)
 {
 	const struct tree_load l = load_of(all);
-	const uint64_t blocks = bound_own(b, all) + b->alone;
+	const uint64_t blocks = bound_own(b, all) + b->exclusive;
 	struct commit_load load = load_now(b);
 
-	load.changes += bound_refs(b, all) + 2 * b->alone;
+	load.changes += bound_refs(b, all) + 2 * b->exclusive;
 	load.data += l.touched;
 	load.items = l.touched;
 	load.bytes = l.bytes;
@@ -392,7 +393,7 @@ uint64_t bound_next(const struct bound *b, const struct delayed_amount *all)
 {
 	struct bound next = *b;
 
-	next.pending = next.pending_data = next.alone = 0;
+	next.pending = next.pending_data = next.exclusive = 0;
 	make_old(&next.extents);
 	make_old(&next.csums);
 	make_old(&next.free_space);

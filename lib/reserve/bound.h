@@ -25,7 +25,7 @@ struct bound {
 	uint64_t bitmaps, bitmaps_most; /* sizes of all groups' free space bitmaps, and of the largest group's */
 	uint64_t groups, roots, num_devices, following_max;
 	uint64_t pending, pending_data; /* changes of references, including those of an exclusive thread */
-	uint64_t alone;			/* blocks that an exclusive thread may take */
+	uint64_t exclusive;		/* blocks that an exclusive thread may take */
 	struct tree_shape extents, csums, free_space, block_groups, root_tree, devices;
 	/* Total of the open file trees: changes may be in any of them. */
 	struct tree_shape files;

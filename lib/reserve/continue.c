@@ -16,7 +16,7 @@ static int go_on(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret ? ret : delayed_go_on(txn->delayed, err);
 }
 
-int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
+int txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	const uint64_t start = now_ns();
 	enum btrkit_commit_state reached;
@@ -27,7 +27,7 @@ int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 	err = err ? err : &own;
 	/* Unused credit was granted for this transaction. */
 	tickets_recall(txn->tickets);
-	ret = delayed_run_alone(txn->delayed, err);
+	ret = delayed_run_exclusive(txn->delayed, err);
 	/* Threads before the gate may open trees or reserve space, but not while one transaction replaces the other. */
 	sync_lock_trees(&txn->sync);
 	ret = commit_txn(txn, start, ret, &reached, err);
@@ -42,7 +42,7 @@ int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err)
 	int ret;
 
 	sync_begin_exclusive(&txn->sync);
-	ret = txn_commit_alone(txn, err);
+	ret = txn_commit_exclusive(txn, err);
 	sync_end_exclusive(&txn->sync);
 	return ret;
 }

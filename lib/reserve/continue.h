@@ -12,6 +12,6 @@
  */
 int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The same for a thread with exclusive use: see sync.h. */
-int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

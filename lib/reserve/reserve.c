@@ -124,7 +124,7 @@ static int global_reserve(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_e
 	return 0;
 }
 
-/* A request and what it is judged by. */
+/* A request and what it is checked by. */
 struct asking {
 	const struct delayed_amount *all;
 	const struct ticket_need *need;

@@ -19,7 +19,7 @@
 
 #include <btrkit/transaction.h>
 
-#include "lib/base/stripe.h"
+#include "lib/base/percpu.h"
 #include "lib/delayed/delayed.h"
 
 struct btrkit_txn;
@@ -36,7 +36,7 @@ struct ticket_need {
 };
 
 /* What a thread with exclusive use may need in addition, directly in the trees. */
-struct ticket_alone {
+struct ticket_exclusive {
 	uint64_t blocks; /* of all trees except those that the commit changes */
 	uint64_t refs;	 /* extents whose references change */
 	uint64_t data;	 /* of these, data that may be freed */
@@ -56,7 +56,7 @@ struct ticket_credit {
 struct ticket_stripe {
 	struct ticket_credit credit;
 	atomic_uint_fast64_t latency_log2[BTRKIT_RESERVE_BUCKETS];
-	char apart[STRIPE_APART];
+	char apart[PERCPU_APART];
 };
 
 /* An operation in the queue; the first one reclaims space. */
@@ -66,7 +66,7 @@ struct ticket_waiter {
 };
 
 struct tickets {
-	struct ticket_stripe stripes[STRIPES];
+	struct ticket_stripe stripes[PERCPU_SLOTS];
 	struct ticket_credit common;   /* credit that is in no stripe */
 	struct ticket_credit removals; /* only for operations that remove something */
 	pthread_mutex_t lock;
@@ -79,7 +79,7 @@ struct tickets {
 	struct delayed_amount held;
 	struct delayed_amount outside; /* of that, granted to operations that are not in the gate yet */
 	struct delayed_amount running; /* of that, being inserted into the trees now */
-	struct ticket_alone alone;
+	struct ticket_exclusive exclusive;
 	struct delayed_amount credit; /* maximum credit granted at a time */
 	struct ticket_promise promise;
 	bool may_commit;
@@ -113,11 +113,11 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_
 void ticket_close(struct btrkit_txn *txn);
 /*
  * Reserve space for a thread with exclusive use, while nothing is delayed. This may commit the transaction, which then
- * continues. What is granted for @need is released by running the delayed items, the rest by ticket_alone_end().
+ * continues. What is granted for @need is released by running the delayed items, the rest by ticket_exclusive_end().
  */
-int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
-		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-void ticket_alone_end(struct btrkit_txn *txn);
+int ticket_exclusive(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_exclusive *exclusive,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void ticket_exclusive_end(struct btrkit_txn *txn);
 
 /* Take back all credit, because a bound that it was granted by has changed. The next operation has to ask again. */
 void tickets_recall(struct tickets *t);

@@ -42,7 +42,7 @@ void tickets_count_latency(struct tickets *t, uint64_t ns)
 
 	while (log2 + 1 < BTRKIT_RESERVE_BUCKETS && ns >> (log2 + 1))
 		log2++;
-	atomic_fetch_add_explicit(&t->stripes[stripe_of_thread()].latency_log2[log2], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->stripes[percpu_slot()].latency_log2[log2], 1, memory_order_relaxed);
 }
 
 struct delayed_amount ticket_amount_of(const struct ticket_need *need)
@@ -97,7 +97,7 @@ static bool take_of(struct ticket_credit *c, const struct delayed_amount *a)
 bool tickets_take(struct tickets *t, const struct ticket_need *need)
 {
 	static const struct delayed_amount more = { STRIPE_ITEMS, STRIPE_BYTES, STRIPE_ITEMS };
-	struct ticket_credit *own = &t->stripes[stripe_of_thread()].credit;
+	struct ticket_credit *own = &t->stripes[percpu_slot()].credit;
 	const struct delayed_amount a = ticket_amount_of(need);
 	struct delayed_amount both = a;
 
@@ -116,7 +116,7 @@ void tickets_gather(struct tickets *t)
 {
 	struct delayed_amount all = { 0 };
 
-	for (unsigned i = 0; i < STRIPES; i++)
+	for (unsigned i = 0; i < PERCPU_SLOTS; i++)
 		take_all(&all, &t->stripes[i].credit);
 	ticket_give(&t->common, &all);
 }
@@ -125,7 +125,7 @@ void ticket_spare(struct btrkit_txn *txn, const struct delayed_amount *spare, bo
 {
 	struct tickets *t = txn->tickets;
 
-	ticket_give(removes ? &t->removals : &t->stripes[stripe_of_thread()].credit, spare);
+	ticket_give(removes ? &t->removals : &t->stripes[percpu_slot()].credit, spare);
 }
 
 /* Another tree has other blocks that changes may copy. */
@@ -141,7 +141,7 @@ static void taken(void *ctx, const struct delayed_amount *kept)
 
 	sum_up(&credit, &t->common);
 	sum_up(&credit, &t->removals);
-	for (unsigned i = 0; i < STRIPES; i++)
+	for (unsigned i = 0; i < PERCPU_SLOTS; i++)
 		sum_up(&credit, &t->stripes[i].credit);
 	pthread_mutex_lock(&t->lock);
 	t->running = t->held;
@@ -183,7 +183,7 @@ void tickets_recall(struct tickets *t)
 	pthread_mutex_lock(&t->lock);
 	take_all(&all, &t->common);
 	take_all(&all, &t->removals);
-	for (unsigned i = 0; i < STRIPES; i++)
+	for (unsigned i = 0; i < PERCPU_SLOTS; i++)
 		take_all(&all, &t->stripes[i].credit);
 	delayed_amount_subtract(&t->held, &all);
 	pthread_mutex_unlock(&t->lock);
@@ -201,7 +201,7 @@ void btrkit_txn_get_reserve_stats(struct btrkit_txn *txn, struct btrkit_reserve_
 	pthread_mutex_lock(&t->lock);
 	*stats = t->stats;
 	pthread_mutex_unlock(&t->lock);
-	for (unsigned i = 0; i < STRIPES; i++) {
+	for (unsigned i = 0; i < PERCPU_SLOTS; i++) {
 		for (unsigned log2 = 0; log2 < BTRKIT_RESERVE_BUCKETS; log2++) {
 			const uint64_t count = atomic_load(&t->stripes[i].latency_log2[log2]);
 

@@ -161,7 +161,7 @@ static void put_entry(struct source *s, struct source_entry *e, uint32_t parent,
 	s->inodes[inode].nlink++;
 }
 
-static int judge_name(const struct source *s, uint32_t parent, const char *name, size_t len, struct btrkit_error *err)
+static int check_name(const struct source *s, uint32_t parent, const char *name, size_t len, struct btrkit_error *err)
 {
 	if (!dir_name_possible(name, len))
 		return source_fail_name(s, parent, name, len, err, EINVAL, "invalid file name");
@@ -174,7 +174,7 @@ static int judge_name(const struct source *s, uint32_t parent, const char *name,
 }
 
 /* @return what is invalid; NULL: nothing */
-static const char *judge_attr(const struct source_attr *a)
+static const char *check_attr(const struct source_attr *a)
 {
 	switch (a->mode & S_IFMT) {
 	case S_IFREG:
@@ -201,10 +201,10 @@ static const char *judge_attr(const struct source_attr *a)
 	return NULL;
 }
 
-static int judge(const struct source *s, uint32_t parent, const char *name, size_t len, const struct source_attr *a,
-		 struct btrkit_error *err)
+static int check_entry(const struct source *s, uint32_t parent, const char *name, size_t len,
+		       const struct source_attr *a, struct btrkit_error *err)
 {
-	const char *wrong = judge_attr(a);
+	const char *wrong = check_attr(a);
 
 	if (wrong)
 		return source_fail_name(s, parent, name, len, err, EINVAL, "%s", wrong);
@@ -273,12 +273,12 @@ int source_add(struct source *s, uint32_t parent, const char *name, size_t len, 
 	uint32_t added, node;
 	struct source_entry entry;
 	struct source_inode *i;
-	int ret = judge_name(s, parent, name, len, err);
+	int ret = check_name(s, parent, name, len, err);
 
 	if (!ret)
 		ret = source_excludes(s, parent, name, len, err);
 	if (!ret)
-		ret = judge(s, parent, name, len, a, err);
+		ret = check_entry(s, parent, name, len, a, err);
 	if (!ret)
 		ret = reserve_entry(s, name, len, &entry, err);
 	if (!ret)
@@ -367,7 +367,7 @@ int source_add_link(struct source *s, uint32_t parent, const char *name, size_t 
 	bool made = false;
 	struct source_entry entry;
 	uint32_t node;
-	int ret = judge_name(s, parent, name, len, err);
+	int ret = check_name(s, parent, name, len, err);
 
 	if (!ret)
 		ret = source_excludes(s, parent, name, len, err);
@@ -389,7 +389,7 @@ int source_set_attr(struct source *s, uint32_t inode, const struct source_attr *
 {
 	const struct btrkit_mkfs_source *o = s->state->opts;
 	struct source_inode *i = &s->inodes[inode];
-	const char *wrong = judge_attr(a);
+	const char *wrong = check_attr(a);
 
 	if (!wrong && !S_ISDIR(a->mode))
 		wrong = inode ? "both a directory and something else" : "not a directory";

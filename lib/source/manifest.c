@@ -369,7 +369,7 @@ static int find_place(const struct manifest *m, const char *path, struct member 
 	return failed;
 }
 
-static int judge_path(const struct manifest *m, const struct text *path, struct btrkit_error *err)
+static int verify_path(const struct manifest *m, const struct text *path, struct btrkit_error *err)
 {
 	if (*path->at != '/' || strlen(path->at) != path->len)
 		return wrong_field(m, err, FIELD_PATH, "not an absolute path");
@@ -406,7 +406,7 @@ int manifest_read_line(struct manifest *m, char *line, size_t len, struct btrkit
 	m->line++;
 	ret = split(m, line, len, &l, err);
 	if (!ret)
-		ret = judge_path(m, &l.fields[FIELD_PATH], err);
+		ret = verify_path(m, &l.fields[FIELD_PATH], err);
 	if (!ret)
 		ret = find_place(m, l.fields[FIELD_PATH].at, &at, err);
 	if (ret)

@@ -124,7 +124,7 @@ bool source_is_target(const struct source *s, const struct stat *st)
 }
 
 /* Does not open the source, because a pipe can only be opened once. */
-int source_judge(const struct source *s, struct btrkit_error *err)
+int source_check(const struct source *s, struct btrkit_error *err)
 {
 	const struct btrkit_mkfs_source *o = s->state->opts;
 	char name[PATH_SHOWN];

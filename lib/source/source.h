@@ -140,7 +140,7 @@ struct source_target {
 };
 void source_set_targets(struct source *s, const struct source_target *targets, size_t n);
 /* Checks what can be checked about the source before it is read. @return 0; -EINVAL: it is a target; <0 */
-int source_judge(const struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int source_check(const struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* NULL is allowed. */
 struct source *source_destroy(struct source *s);
 

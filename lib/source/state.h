@@ -78,7 +78,7 @@ int source_excludes(struct source *s, uint32_t parent, const char *name, size_t 
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 bool source_takes_xattr(const struct source *s, const char *name);
 /* Checks that an inode with that mode may have the attribute. @return 0; -EINVAL; -EOPNOTSUPP */
-int source_judge_xattr(const char *name, const void *value, size_t size, uint32_t mode,
+int source_check_xattr(const char *name, const void *value, size_t size, uint32_t mode,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int source_nodes_met(const struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -132,8 +132,8 @@ int source_xattrs_flush(struct source *s, struct btrkit_error *err)
 }
 
 /* Checks that an inode may have the attribute. Attributes that Linux could neither show nor remove are refused. */
-static int judge(const struct source *s, uint32_t inode, const char *name, const void *value, size_t len,
-		 struct btrkit_error *err)
+static int check_xattr(const struct source *s, uint32_t inode, const char *name, const void *value, size_t len,
+		       struct btrkit_error *err)
 {
 	const size_t name_len = strlen(name), room = s->state->limits.xattr;
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -145,7 +145,7 @@ static int judge(const struct source *s, uint32_t inode, const char *name, const
 		return source_fail(s, inode, err, E2BIG,
 				   "attribute %.40s is too large: %zu bytes, maximum is %zu" LEAVE_OUT, name,
 				   len, room - name_len);
-	ret = source_judge_xattr(name, value, len, s->inodes[inode].mode, &own);
+	ret = source_check_xattr(name, value, len, s->inodes[inode].mode, &own);
 	if (!ret || ret == -ENOMEM)
 		return ret ? err_nomem(err) : 0;
 	return source_fail(s, inode, err, -ret, "attribute %.80s: %s" LEAVE_OUT, name, own.message);
@@ -161,7 +161,7 @@ int source_add_xattr(struct source *s, uint32_t inode, const char *name, const v
 
 	if (!source_takes_xattr(s, name))
 		return 0;
-	ret = judge(s, inode, name, value, len, err);
+	ret = check_xattr(s, inode, name, value, len, err);
 	if (ret)
 		return ret;
 	if (b->inode != inode) {

@@ -17,7 +17,7 @@ static int no_group(const struct volume_chunk *chunk, struct btrkit_error *err)
 			   chunk->length);
 }
 
-static int judge(const struct volume_chunk *chunk, const struct block_group *g, struct btrkit_error *err)
+static int check_group(const struct volume_chunk *chunk, const struct block_group *g, struct btrkit_error *err)
 {
 	if (g->length != chunk->length)
 		return err_corrupt(err, "key.offset", "block group of %" PRIu64 " bytes for a chunk of %" PRIu64,
@@ -43,7 +43,7 @@ static int take(struct block_groups *groups, const struct volume *v, const struc
 		return no_group(chunk, err);
 	if (!chunk || chunk->logical > g.start)
 		return err_corrupt(err, "key.objectid", "block group without a chunk");
-	ret = judge(chunk, &g, err);
+	ret = check_group(chunk, &g, err);
 	if (ret)
 		return ret;
 	groups->at[groups->n++] = g;
@@ -147,7 +147,7 @@ int block_groups_blame(const struct block_groups *groups, const struct block_gro
 	return ret;
 }
 
-uint64_t block_group_row(const struct btrkit_fs *fs, const struct block_group *group)
+uint64_t block_group_full_stripe(const struct btrkit_fs *fs, const struct block_group *group)
 {
 	const size_t number = volume_find_chunk(fs->volume, group->start);
 	struct raid_shape shape;
@@ -187,14 +187,14 @@ static struct range kept_for(const struct volume_chunk *c, unsigned stripe, uint
 	const struct raid_shape shape = { c->type, c->num_stripes };
 	uint64_t at, left, length = CHUNK_STRIPE_LEN;
 
-	/* With parity it is the whole row, which shares its parity. */
+	/* With parity it is the whole full stripe, which shares its parity. */
 	if (raid_profile_find(c->type)->parity) {
 		length *= raid_data_stripes(&shape);
 		at = offset / CHUNK_STRIPE_LEN * length;
 	} else {
 		raid_unmap(&shape, stripe, offset, &at);
 	}
-	/* Nothing if the chunk ends within a row, before that strip. */
+	/* Nothing if the chunk ends within a full stripe, before that strip. */
 	left = at < c->length ? c->length - at : 0;
 	return (struct range){ c->logical + at, left < length ? left : length };
 }

@@ -29,8 +29,8 @@ const struct block_group *block_groups_find(const struct block_groups *groups, u
 int block_groups_blame(const struct block_groups *groups, const struct block_group *group, int ret,
 		       struct btrkit_error *err);
 
-/* Bytes of data in a row, which share their parity; 0: no parity */
-uint64_t block_group_row(const struct btrkit_fs *fs, const struct block_group *group);
+/* Bytes of data in a full stripe, which share their parity; 0: no parity */
+uint64_t block_group_full_stripe(const struct btrkit_fs *fs, const struct block_group *group);
 
 /*
  * The parts of a group that Linux never allocates, because a copy of the superblock is at that place on a device. They

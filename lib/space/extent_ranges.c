@@ -44,7 +44,7 @@ int extent_ranges_begin(struct extent_ranges *r, struct btrkit_fs *fs, const str
 }
 
 /* Check that the extent before @start, if any, ends there or earlier. Its item is the first with its address. */
-static int judge_before(struct extent_ranges *r, uint64_t start, struct btrkit_error *err)
+static int check_before(struct extent_ranges *r, uint64_t start, struct btrkit_error *err)
 {
 	const struct item *item = &r->c.item;
 	struct extent_item ei;
@@ -70,7 +70,7 @@ int extent_ranges_begin_at(struct extent_ranges *r, struct btrkit_fs *fs, const 
 
 	*r = (struct extent_ranges){ .groups = groups };
 	cursor_init(&r->c, fs, root);
-	ret = judge_before(r, start, err);
+	ret = check_before(r, start, err);
 	return ret ? ret : to_space_item(r, cursor_seek(&r->c, &KEY(start, 0, 0), err), err);
 }
 

@@ -115,7 +115,7 @@ int free_space_tree_enter(struct free_space_tree *t, const struct block_group *g
 }
 
 /* Check that the current item is the next one of the group, and in the group's form. */
-static int judge_item(const struct free_space_tree *t, struct btrkit_error *err)
+static int check_item(const struct free_space_tree *t, struct btrkit_error *err)
 {
 	const bool bitmaps = t->info.flags & FREE_SPACE_USING_BITMAPS;
 	const struct btrkit_key *key = &t->c.item.key;
@@ -202,7 +202,7 @@ int free_space_tree_next(struct free_space_tree *t, struct range *free, struct b
 		if (t->ended || t->c.item.key.objectid >= range_end(&t->group))
 			return end_group(t, free, err);
 		if (!t->bit) {
-			ret = cursor_blame(&t->c, judge_item(t, err), err);
+			ret = cursor_blame(&t->c, check_item(t, err), err);
 			if (ret)
 				return ret;
 		}

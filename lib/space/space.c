@@ -39,7 +39,7 @@ static int insert_group(struct space *s, const struct block_group *item, struct 
 		return err_nomem(err);
 	g->item = *item;
 	g->committed_used = item->used;
-	g->row = block_group_row(s->fs, item);
+	g->full_stripe = block_group_full_stripe(s->fs, item);
 	g->unfit = UINT64_MAX;
 	memmove(s->groups + at + 1, s->groups + at, (s->num_groups - at) * sizeof(struct space_group *));
 	s->groups[at] = g;
@@ -184,7 +184,7 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 	g->free = map;
 	g->loaded = g->fresh = true;
 	space_touch(s, g);
-	r = space_sort_rows(s, g, err);
+	r = space_sort_full_stripes(s, g, err);
 	if (r) {
 		s->touched = g->next_touched;
 		forget_group(s, g);

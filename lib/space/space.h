@@ -10,9 +10,9 @@
  * leaves it (space_leave). From then on it is pinned until the commit is durable (space_committed). So nothing that the
  * last superblock can reach is allocated, and nothing is allocated twice in a transaction.
  *
- * In groups with parity, only full rows without any used space at the beginning of the transaction are allocated: what
- * the last superblock can reach shares no parity with new writes. The rest of such a row is allocated within the same
- * transaction; after that the row is closed until it is completely free again.
+ * In groups with parity, only full stripes without any used space at the beginning of the transaction are allocated:
+ * what the last superblock can reach shares no parity with new writes. The rest of such a full stripe is allocated
+ * within the same transaction; after that the full stripe is closed until it is completely free again.
  *
  * The free space of a group is loaded when it is first needed, from the committed trees: from the free space tree if
  * that is valid, else from the group's v1 cache if that is valid, else from the extent tree.
@@ -38,8 +38,8 @@ struct space_group {
 	bool by_extents;	   /* loaded from the extent tree, so nothing else has to be checked */
 	bool touched;		   /* in this transaction: listed by space_next_touched() */
 	struct free_map *free;	   /* what may be allocated; NULL: not loaded */
-	uint64_t row;		   /* bytes of data that share parity, or 0 */
-	struct free_map *closed;   /* with parity: free space in rows that must not be written; or NULL */
+	uint64_t full_stripe;	   /* bytes of data that share parity, or 0 */
+	struct free_map *closed;   /* with parity: free space in full stripes that must not be written; or NULL */
 	struct free_map *pinned;   /* free after the transaction is durable; NULL: nothing */
 	uint64_t committed_used;   /* by the extent tree before the transaction */
 	/* As far as known, no piece of @unfit bytes that begins at a multiple of @unfit_align is free. */
@@ -104,10 +104,10 @@ void space_inc_ro(struct space_group *g);
 void space_dec_ro(struct space_group *g);
 
 /*
- * Close rows with parity of which the transaction has taken a part: nothing else in them is allocated before the
- * commit. For callers that write full rows before it. @return 0; -ENOMEM
+ * Close full stripes with parity of which the transaction has taken a part: nothing else in them is allocated before
+ * the commit. For callers that write full stripes before it. @return 0; -ENOMEM
  */
-int space_close_rows(struct space *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int space_close_full_stripes(struct space *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* An allocated extent was inserted into the extent tree. @return 0; -EUCLEAN: it is free, or in no group; -ENOMEM */
 int space_enter(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*

@@ -328,7 +328,7 @@ int space_cache_next(struct space_cache_group *cache, struct range *free)
 }
 
 /* Check that no ranges overlap, and that each bitmap has as many bits as its entry says. */
-static int judge_contents(struct space_cache_group *cache)
+static int check_contents(struct space_cache_group *cache)
 {
 	const uint64_t whole = 8ull * cache->page_size;
 	uint64_t pos = 0;
@@ -385,7 +385,7 @@ static int read_contents(struct reader_v1 *r, const struct block_group *g, struc
 		return ret;
 	qsort(cache->extents, cache->num_extents, sizeof(*cache->extents), cmp_extents);
 	qsort(cache->bitmaps, cache->num_bitmaps, sizeof(*cache->bitmaps), cmp_bitmaps);
-	return judge_contents(cache);
+	return check_contents(cache);
 }
 
 /* Add up the bytes allocated for the file. Invalid items do not count. */

@@ -41,10 +41,10 @@ static bool is_begun(const struct space_group *g, const struct range *r)
 	uint64_t first, last;
 	struct range whole;
 
-	if (!g->row)
+	if (!g->full_stripe)
 		return false;
-	first = offset - offset % g->row;
-	last = (end + g->row - 1) / g->row * g->row;
+	first = offset - offset % g->full_stripe;
+	last = (end + g->full_stripe - 1) / g->full_stripe * g->full_stripe;
 	return !free_map_next(g->free, g->item.start + first, &whole) || whole.start != g->item.start + first ||
 	       whole.length < last - first;
 }
@@ -90,7 +90,7 @@ static int take_exact(struct space *s, struct space_group *g, const struct range
 	     at = range_end(&piece))
 		ret = free_map_remove(m, &piece, err);
 	/* What is left of the full stripes of the range must not be written. */
-	return ret ? ret : space_sort_rows(s, g, err);
+	return ret ? ret : space_sort_full_stripes(s, g, err);
 }
 
 int space_alloc_exact(struct space *s, const struct range *r, struct btrkit_error *err)

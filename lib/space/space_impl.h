@@ -49,11 +49,11 @@ int space_check_committed(struct space *s, const struct space_group *g, const st
 int space_record(struct space_group *g, const struct range *r, bool free, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Sort the free space of a group with parity again: full rows may be allocated, the rest may not.
+ * Sort the free space of a group with parity again: full stripes may be allocated, the rest may not.
  * @return 0; -ENOMEM: nothing was changed
  */
-int space_sort_rows(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Free what is pinned in a group, and sort its rows again. @return 0; <0: the maps must be dropped */
+int space_sort_full_stripes(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Free what is pinned in a group, and sort its full stripes again. @return 0; <0: the maps must be dropped */
 int space_free_pinned(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Add those parts of @range that are not reserved for superblocks. */

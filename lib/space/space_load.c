@@ -199,7 +199,7 @@ int space_load(struct space *s, struct space_group *g, enum space_source from, s
 	if (ret)
 		return err_pass(err, &own, ret);
 	g->free = l.map;
-	ret = space_sort_rows(s, g, err);
+	ret = space_sort_full_stripes(s, g, err);
 	if (ret)
 		g->free = free_map_destroy(g->free);
 	g->loaded = !ret;

@@ -12,7 +12,7 @@
 #include "lib/io/batch.h"
 #include "lib/space/free_space_edit.h"
 #include "lib/space_cache/convert.h"
-#include "lib/volume/row_write.h"
+#include "lib/volume/full_stripe.h"
 
 #define BATCH_BYTES (4u << 20) /* total of all devices */
 
@@ -24,7 +24,7 @@ struct build {
 	struct btrkit_key first; /* first key of the current block */
 	uint64_t blocks;
 	struct io_batch **batches; /* one per device */
-	struct row_writer *rows;   /* for chunks with parity */
+	struct full_stripe_writer *full_stripes; /* for chunks with parity */
 	size_t num_devices;
 };
 
@@ -73,8 +73,8 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 	const uint32_t size = fs->items.nodesize;
 	int ret = 0;
 
-	if (row_wanted(fs->volume, bytenr))
-		return row_writer_put(b->rows, bytenr, block, size, err);
+	if (full_stripe_wanted(fs->volume, bytenr))
+		return full_stripe_put(b->full_stripes, bytenr, block, size, err);
 	for (unsigned mirror = 0; !ret; mirror++) {
 		struct copy copy = { .length = 0 };
 
@@ -89,15 +89,15 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 }
 
 /*
- * Each block is written before the next one is allocated, and in order of addresses, so each row is written once.
- * Closing rows keeps the transaction's other blocks out of them.
+ * Each block is written before the next one is allocated, and in order of addresses, so each full stripe is written
+ * once. Closing full stripes keeps the transaction's other blocks out of them.
  */
 static int create_writers(struct build *b, struct btrkit_error *err)
 {
-	int ret = row_writer_create(b->cv->fs->volume, false, &b->rows, err);
+	int ret = full_stripe_create(b->cv->fs->volume, false, &b->full_stripes, err);
 
 	if (!ret)
-		ret = space_close_rows(b->txn->space, err);
+		ret = space_close_full_stripes(b->txn->space, err);
 	if (ret)
 		return ret;
 	b->num_devices = volume_num_devices(b->cv->fs->volume);
@@ -113,18 +113,18 @@ static int create_writers(struct build *b, struct btrkit_error *err)
 static int finish_writers(struct build *b, struct btrkit_error *err)
 {
 	struct btrkit_write_stats *stats = &b->txn->writer->stats;
-	int ret = row_writer_finish(b->rows, err);
+	int ret = full_stripe_finish(b->full_stripes, err);
 
-	stats->writes += row_writer_written(b->rows).writes;
-	stats->bytes_written += row_writer_written(b->rows).bytes;
+	stats->writes += full_stripe_written(b->full_stripes).writes;
+	stats->bytes_written += full_stripe_written(b->full_stripes).bytes;
 	for (size_t i = 0; !ret && i < b->num_devices; i++)
 		ret = blame(b, i, io_batch_drain(b->batches[i], err), err);
-	return ret ? ret : space_close_rows(b->txn->space, err);
+	return ret ? ret : space_close_full_stripes(b->txn->space, err);
 }
 
 static void destroy_writers(struct build *b)
 {
-	row_writer_destroy(b->rows);
+	full_stripe_destroy(b->full_stripes);
 	for (size_t i = 0; b->batches && i < b->num_devices; i++)
 		io_batch_destroy(b->batches[i]);
 	free(b->batches);
@@ -134,7 +134,7 @@ static int build_tree(struct build *b, struct tree_root *root, struct btrkit_err
 {
 	struct btrkit_fs *fs = b->cv->fs;
 	uint8_t uuid[16] = { 0 };
-	const struct bulk_config config = { .judge = &fs->judge,
+	const struct bulk_config config = { .rules = &fs->rules,
 					    .items = &fs->items,
 					    .chunk_tree_uuid = uuid,
 					    .owner = OID_FREE_SPACE_TREE,

@@ -11,7 +11,7 @@
 #define BOTH_BITS (COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID)
 #define MADE_ANEW UINT64_MAX /* cache_generation that causes Linux to rebuild the v1 cache */
 
-static int judge_call(const struct conversion *cv, struct btrkit_error *err)
+static int check_call(const struct conversion *cv, struct btrkit_error *err)
 {
 	if (cv->opts->flags & ~(unsigned)BTRKIT_SPACE_DRY_RUN)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", cv->opts->flags);
@@ -41,7 +41,7 @@ static int look_at_group(void *ctx, const struct btrkit_space_group *group)
 }
 
 /* Compare a free space tree that is marked as valid with the extent tree before relying on it. */
-static int judge_tree(struct conversion *cv, struct btrkit_error *err)
+static int check_tree(struct conversion *cv, struct btrkit_error *err)
 {
 	struct look look = { .cv = cv, .err = err };
 	const struct btrkit_space_sink sink = { .group = look_at_group, .ctx = &look };
@@ -66,7 +66,7 @@ static int look_at_fs(struct conversion *cv, struct btrkit_error *err)
 	cv->have_tree = !ret;
 	ret = v1_count(cv->fs, &cv->v1, err);
 	if (!ret && cv->have_tree && (super->compat_ro & BOTH_BITS) == BOTH_BITS)
-		ret = judge_tree(cv, err);
+		ret = check_tree(cv, err);
 	if (ret)
 		return ret;
 	cv->compat_ro = super->compat_ro;
@@ -159,7 +159,7 @@ static int change(struct btrkit_fs *fs, const struct btrkit_space_change_options
 	int r;
 
 	cv.progress.opts = cv.opts;
-	r = judge_call(&cv, err);
+	r = check_call(&cv, err);
 	if (!r)
 		r = look_at_fs(&cv, err);
 	if (!r)

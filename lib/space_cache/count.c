@@ -37,7 +37,7 @@ static int tell(void *ctx, unsigned level, uint64_t index, const struct btrkit_k
 static int count_tree(struct count *n, struct free_space_built *built, uint64_t *blocks, struct btrkit_error *err)
 {
 	struct conversion *cv = n->cv;
-	const struct bulk_config config = { .judge = &cv->fs->judge,
+	const struct bulk_config config = { .rules = &cv->fs->rules,
 					    .items = &cv->fs->items,
 					    .owner = OID_FREE_SPACE_TREE,
 					    .first_key = tell,
@@ -257,7 +257,7 @@ static uint64_t lost_blocks(const struct count *n)
 
 	for (size_t i = 0; i < n->groups.n; i++) {
 		const struct block_group *g = &n->groups.at[i];
-		const uint64_t row = g->flags & BG_METADATA ? block_group_row(n->cv->fs, g) : 0;
+		const uint64_t row = g->flags & BG_METADATA ? block_group_full_stripe(n->cv->fs, g) : 0;
 
 		most = row > most ? row : most;
 	}

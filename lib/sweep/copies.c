@@ -17,7 +17,7 @@ static int verify_copy(const struct btrkit_fs *fs, const struct node_ref *ref, c
 		return ret;
 	if (good && !memcmp(good, buf, fs->items.nodesize))
 		return 0;
-	return node_verify(&fs->judge, ref, buf, err);
+	return node_verify(&fs->rules, ref, buf, err);
 }
 
 bool sweep_copies_block(const struct sweep_copies *s, const struct node_ref *ref, uint8_t *buf)
@@ -46,7 +46,7 @@ bool sweep_copies_block(const struct sweep_copies *s, const struct node_ref *ref
 	free(other);
 	/* No copy is good; it may be possible to rebuild the block from parity. */
 	if (!good) {
-		const int ret = node_read_alone(s->fs, ref, buf, &err);
+		const int ret = node_read_uncached(s->fs, ref, buf, &err);
 
 		if (ret) {
 			err_at_logical(&err, ref->bytenr);
@@ -133,7 +133,7 @@ static bool read_together(const struct btrkit_fs *fs, struct sweep_run *run, con
 	if (first == SWEEP_COPIES_MAX)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		good[i] = !node_verify(&fs->judge, &refs[i], run->blocks + i * size, NULL);
+		good[i] = !node_verify(&fs->rules, &refs[i], run->blocks + i * size, NULL);
 	return compare_others(fs, run, refs->bytenr, n, first, good);
 }
 

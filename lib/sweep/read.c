@@ -8,7 +8,7 @@ static int read_one(const struct btrkit_fs *fs, const struct node_ref *refs, siz
 		    sweep_unreadable_fn unreadable, void *ctx, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	const int ret = node_read_alone(fs, &refs[i], buf, &what);
+	const int ret = node_read_uncached(fs, &refs[i], buf, &what);
 
 	*ok = !ret;
 	return ret ? unreadable(ctx, i, ret, &what, err) : 0;
@@ -25,7 +25,7 @@ int sweep_read(const struct btrkit_fs *fs, const struct node_ref *refs, size_t n
 		const size_t end = i + run + !run;
 
 		for (; i < end; i++) {
-			ok[i] = run && !node_verify(&fs->judge, &refs[i], buf + i * size, NULL);
+			ok[i] = run && !node_verify(&fs->rules, &refs[i], buf + i * size, NULL);
 			if (!ok[i])
 				ret = read_one(fs, refs, i, buf + i * size, &ok[i], unreadable, ctx, err);
 			if (ret)

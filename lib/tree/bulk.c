@@ -32,7 +32,7 @@ int bulk_create(const struct bulk_config *config, struct bulk **ret, struct btrk
 	if (!b)
 		return err_nomem(err);
 	b->config = config;
-	b->room = leaf_room(config->judge->nodesize);
+	b->room = leaf_room(config->rules->nodesize);
 	b->levels[0].end = b->room;
 	*ret = b;
 	return 0;
@@ -65,7 +65,7 @@ static int open_level(struct bulk *b, unsigned level, struct btrkit_error *err)
 
 	if (o->block || bulk_only_counts(b))
 		return 0;
-	o->block = calloc(1, b->config->judge->nodesize);
+	o->block = calloc(1, b->config->rules->nodesize);
 	return o->block ? 0 : err_nomem(err);
 }
 
@@ -75,7 +75,7 @@ static void sign(const struct bulk *b, uint8_t *block, uint64_t bytenr, unsigned
 	struct disk_header *h = (struct disk_header *)block;
 
 	memset(h->csum, 0, sizeof(h->csum));
-	memcpy(h->fsid, c->judge->fsid, sizeof(h->fsid));
+	memcpy(h->fsid, c->rules->fsid, sizeof(h->fsid));
 	h->bytenr = le64_put(bytenr);
 	h->flags = le64_put(MIXED_BACKREF_REV | HEADER_FLAG_WRITTEN);
 	memcpy(h->chunk_tree_uuid, c->chunk_tree_uuid, sizeof(h->chunk_tree_uuid));
@@ -83,7 +83,7 @@ static void sign(const struct bulk *b, uint8_t *block, uint64_t bytenr, unsigned
 	h->owner = le64_put(c->owner);
 	h->nritems = le32_put(b->levels[level].nritems);
 	h->level = (uint8_t)level;
-	c->judge->csum->compute(h->fsid, c->judge->nodesize - sizeof(h->csum), h->csum);
+	c->rules->csum->compute(h->fsid, c->rules->nodesize - sizeof(h->csum), h->csum);
 }
 
 /* Sign the open block of a level, verify it as after reading, and pass it to write(). */
@@ -98,10 +98,10 @@ static int write_block(struct bulk *b, unsigned level, uint64_t bytenr, struct b
 	if (ret)
 		return ret;
 	sign(b, o->block, bytenr, level);
-	ret = node_verify(c->judge, &ref, o->block, err);
+	ret = node_verify(c->rules, &ref, o->block, err);
 	if (!ret)
 		ret = c->write(c->ctx, bytenr, o->block, err);
-	memset(o->block, 0, c->judge->nodesize);
+	memset(o->block, 0, c->rules->nodesize);
 	return ret;
 }
 
@@ -160,7 +160,7 @@ static int add_child(struct bulk *b, unsigned level, const struct btrkit_key *ke
 	return 0;
 }
 
-static int judge_item(struct bulk *b, const struct btrkit_key *key, const void *data, uint32_t size,
+static int check_item(struct bulk *b, const struct btrkit_key *key, const void *data, uint32_t size,
 		      struct btrkit_error *err)
 {
 	struct item item = { *key, data, size };
@@ -182,7 +182,7 @@ int bulk_add(struct bulk *b, const struct btrkit_key *key, const void *data, uin
 	struct open_block *o = &b->levels[0];
 	int ret;
 
-	ret = judge_item(b, key, data, size, err);
+	ret = check_item(b, key, data, size, err);
 	if (ret) {
 		err_at_tree(err, b->config->owner);
 		err_at_item(err, o->nritems, key);

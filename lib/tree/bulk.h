@@ -14,7 +14,7 @@
 #include "lib/tree/node.h"
 
 struct bulk_config {
-	const struct node_judge *judge;
+	const struct node_rules *rules;
 	const struct item_ctx *items;
 	const uint8_t *chunk_tree_uuid;
 	uint64_t owner;

@@ -110,7 +110,7 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 	if (!node)
 		return err_nomem(err);
 	node->data = (uint8_t *)node + io_buffer_round(sizeof(*node));
-	r = node_read_alone(fs, ref, node->data, err);
+	r = node_read_uncached(fs, ref, node->data, err);
 	if (r) {
 		free(node);
 		return r;
@@ -151,7 +151,7 @@ static bool is_stale(const struct node *node, const struct node_ref *ref)
 }
 
 /* Check a block in memory against the pointer that led to it. */
-static int judge(const struct node *node, const struct node_ref *ref, struct btrkit_error *err)
+static int check_node(const struct node *node, const struct node_ref *ref, struct btrkit_error *err)
 {
 	const int ret = node_verify_ref(ref, node->data, err);
 
@@ -166,7 +166,7 @@ static int get_private(struct overlay *o, struct node *node, const struct node_r
 	int r = overlay_bring_back(o, node, err);
 
 	if (!r)
-		r = judge(node, ref, err);
+		r = check_node(node, ref, err);
 	if (!r)
 		*ret = node;
 	return r;
@@ -223,7 +223,7 @@ int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret
 	}
 	node = take_cached(s, ref);
 	if (node) {
-		r = judge(node, ref, err);
+		r = check_node(node, ref, err);
 		if (r) {
 			node_put(fs, node);
 			return r;

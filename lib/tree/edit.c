@@ -202,7 +202,7 @@ static int make_room(struct edit_tree *t, const struct item *items, size_t run, 
 	return 0;
 }
 
-static int judge_batch(const struct edit_tree *t, const struct item *items, size_t n, struct btrkit_error *err)
+static int check_batch(const struct edit_tree *t, const struct item *items, size_t n, struct btrkit_error *err)
 {
 	const uint32_t room = leaf_room(t->overlay->fs->items.nodesize);
 
@@ -221,7 +221,7 @@ int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n, st
 	bool exact;
 	int ret;
 
-	ret = judge_batch(t, items, n, err);
+	ret = check_batch(t, items, n, err);
 	while (!ret && n) {
 		uint32_t room;
 		uint64_t bytes;
@@ -264,7 +264,7 @@ int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *
 	uint32_t old, slot;
 	int ret;
 
-	ret = judge_batch(t, &item, 1, err);
+	ret = check_batch(t, &item, 1, err);
 	if (!ret)
 		ret = edit_find_item(t, key, err);
 	if (ret)
@@ -300,7 +300,7 @@ int edit_bytes(struct edit_tree *t, const struct btrkit_key *key, uint8_t **data
 }
 
 /* Whether the item in the path's slot may have @key, considering the items before and after. */
-static int judge_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct btrkit_key *key, bool *fits,
+static int check_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct btrkit_key *key, bool *fits,
 		       struct btrkit_error *err)
 {
 	const struct node *leaf = t->c.nodes[0];
@@ -340,7 +340,7 @@ int edit_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct 
 
 	ret = edit_find_item(t, from, err);
 	if (!ret)
-		ret = judge_rekey(t, from, to, &fits, err);
+		ret = check_rekey(t, from, to, &fits, err);
 	if (ret)
 		return edit_ended(t, ret, err);
 	if (!fits) {

@@ -161,7 +161,7 @@ static void note_missing(const struct btrkit_fs *fs, size_t given, const struct 
 	note_lost_chunks(v, opts);
 }
 
-static int judge_options(const struct btrkit_open_options *opts, size_t n, struct btrkit_error *err)
+static int verify_options(const struct btrkit_open_options *opts, size_t n, struct btrkit_error *err)
 {
 	if (opts->flags & ~(unsigned)FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
@@ -170,7 +170,7 @@ static int judge_options(const struct btrkit_open_options *opts, size_t n, struc
 			       opts->super_mirror);
 	if (!n || n > VOLUME_DEVICES_MAX)
 		return err_set(err, BTRKIT_INVALID, "invalid number of devices: %zu", n);
-	return start_judge(opts, err);
+	return start_check(opts, err);
 }
 
 /* Read the superblock of each device, and choose that of the filesystem. */
@@ -199,10 +199,10 @@ static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_er
 	fs->super = m->supers[m->chosen];
 	fs->super_mirror = mirrors[m->chosen];
 	fs->items = super_item_ctx(&fs->super);
-	fs->judge = (struct node_judge){ .csum = fs->super.csum,
+	fs->rules = (struct node_rules){ .csum = fs->super.csum,
 					 .nodesize = fs->super.nodesize,
 					 .sectorsize = fs->super.sectorsize };
-	memcpy(fs->judge.fsid, fs->super.metadata_uuid, sizeof(fs->judge.fsid));
+	memcpy(fs->rules.fsid, fs->super.metadata_uuid, sizeof(fs->rules.fsid));
 	if (opts->flags & BTRKIT_OPEN_WRITE && m->n < fs->super.num_devices)
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "filesystem has %" PRIu64 " devices, %zu given: all are needed for writing",
@@ -306,7 +306,7 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 	struct btrkit_fs *fs;
 	int r;
 
-	r = judge_options(m.opts, n, err);
+	r = verify_options(m.opts, n, err);
 	if (r)
 		return r;
 	fs = calloc(1, sizeof(*fs));

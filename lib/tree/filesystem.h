@@ -36,8 +36,8 @@ struct btrkit_fs {
 	unsigned super_mirror; /* superblock copy in use: 0 is the primary */
 	bool writable;	       /* opened for writing */
 	struct item_ctx items; /* owner 0 */
-	struct node_judge judge;
-	uint8_t (*seeds)[UUID_SIZE]; /* further fsids that @judge accepts, or NULL */
+	struct node_rules rules;
+	uint8_t (*seeds)[UUID_SIZE]; /* further fsids that @rules accepts, or NULL */
 	struct volume *volume;
 	struct stock stock; /* memory that is reused for different purposes within a transaction */
 	struct slabs slabs;

@@ -127,8 +127,8 @@ int members_admit_seeds(const struct members *m, struct btrkit_fs *fs, struct bt
 		return err_nomem(err);
 	for (size_t i = 0; i < m->n; i++)
 		if (is_foreign(m, i))
-			memcpy(fs->seeds[fs->judge.num_seeds++], m->supers[i].metadata_uuid, UUID_SIZE);
-	fs->judge.seeds = fs->seeds;
+			memcpy(fs->seeds[fs->rules.num_seeds++], m->supers[i].metadata_uuid, UUID_SIZE);
+	fs->rules.seeds = fs->seeds;
 	return 0;
 }
 
@@ -193,7 +193,7 @@ static int confirm_items(struct confirming *ctx, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-static int judge_unknown(const struct confirming *c, size_t i, struct btrkit_error *err)
+static int check_unknown(const struct confirming *c, size_t i, struct btrkit_error *err)
 {
 	const struct members *m = c->m;
 	char text[UUID_TEXT];
@@ -225,7 +225,7 @@ int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error
 	ret = confirm_items(&c, err);
 	for (size_t i = 0; !ret && m->n > 1 && i < m->n; i++)
 		if (!c.known[i])
-			ret = judge_unknown(&c, i, err);
+			ret = check_unknown(&c, i, err);
 	free(c.known);
 	/* A single device with a damaged item is not missing. */
 	if (m->n == 1 && !m->present)

@@ -61,10 +61,10 @@ int node_verify_ref(const struct node_ref *ref, const void *data, struct btrkit_
 	return ret ? ret : verify_first_key(ref, data, err);
 }
 
-static int verify_leaf(const struct node_judge *judge, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
+static int verify_leaf(const struct node_rules *rules, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
 {
 	const struct disk_item *items = (const struct disk_item *)(data + sizeof(struct disk_header));
-	uint32_t room = leaf_room(judge->nodesize), end = room;
+	uint32_t room = leaf_room(rules->nodesize), end = room;
 	struct btrkit_key last = { 0 };
 
 	if (nritems > room / sizeof(struct disk_item))
@@ -93,10 +93,10 @@ static int verify_leaf(const struct node_judge *judge, const uint8_t *data, uint
 	return 0;
 }
 
-static int verify_inner(const struct node_judge *judge, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
+static int verify_inner(const struct node_rules *rules, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
 {
 	const struct disk_key_ptr *ptrs = (const struct disk_key_ptr *)(data + sizeof(struct disk_header));
-	uint32_t room = leaf_room(judge->nodesize);
+	uint32_t room = leaf_room(rules->nodesize);
 	struct btrkit_key last = { 0 };
 
 	if (!nritems || nritems > room / sizeof(struct disk_key_ptr))
@@ -108,7 +108,7 @@ static int verify_inner(const struct node_judge *judge, const uint8_t *data, uin
 
 		if (i && key_cmp(&last, &key) >= 0)
 			ret = err_corrupt(err, "key", "keys are out of order");
-		else if (!child || child & (judge->sectorsize - 1))
+		else if (!child || child & (rules->sectorsize - 1))
 			ret = err_corrupt(err, "blockptr", "invalid child address %" PRIu64, child);
 		if (ret) {
 			err_at_item(err, i, &key);
@@ -119,27 +119,27 @@ static int verify_inner(const struct node_judge *judge, const uint8_t *data, uin
 	return 0;
 }
 
-static bool fsid_allowed(const struct node_judge *judge, const uint8_t *fsid)
+static bool fsid_allowed(const struct node_rules *rules, const uint8_t *fsid)
 {
-	if (!memcmp(fsid, judge->fsid, sizeof(judge->fsid)))
+	if (!memcmp(fsid, rules->fsid, sizeof(rules->fsid)))
 		return true;
-	for (size_t i = 0; i < judge->num_seeds; i++)
-		if (!memcmp(fsid, judge->seeds[i], sizeof(judge->seeds[i])))
+	for (size_t i = 0; i < rules->num_seeds; i++)
+		if (!memcmp(fsid, rules->seeds[i], sizeof(rules->seeds[i])))
 			return true;
 	return false;
 }
 
-int node_verify(const struct node_judge *judge, const struct node_ref *ref, const void *data, struct btrkit_error *err)
+int node_verify(const struct node_rules *rules, const struct node_ref *ref, const void *data, struct btrkit_error *err)
 {
 	const struct disk_header *h = data;
 	uint8_t sum[CSUM_SIZE_MAX];
 	uint32_t nritems;
 	int ret;
 
-	judge->csum->compute(h->fsid, judge->nodesize - sizeof(h->csum), sum);
-	if (memcmp(sum, h->csum, judge->csum->size))
+	rules->csum->compute(h->fsid, rules->nodesize - sizeof(h->csum), sum);
+	if (memcmp(sum, h->csum, rules->csum->size))
 		return err_corrupt(err, "csum", "tree block checksum mismatch");
-	if (!fsid_allowed(judge, h->fsid))
+	if (!fsid_allowed(rules, h->fsid))
 		return err_corrupt(err, "fsid", "tree block belongs to another filesystem");
 	if (le64_get(h->bytenr) != ref->bytenr)
 		return err_corrupt(err, "bytenr", "tree block says its address is %" PRIu64, le64_get(h->bytenr));
@@ -150,7 +150,7 @@ int node_verify(const struct node_judge *judge, const struct node_ref *ref, cons
 	if (ret)
 		return ret;
 	nritems = le32_get(h->nritems);
-	ret = h->level ? verify_inner(judge, data, nritems, err) : verify_leaf(judge, data, nritems, err);
+	ret = h->level ? verify_inner(rules, data, nritems, err) : verify_leaf(rules, data, nritems, err);
 	return ret ? ret : verify_first_key(ref, data, err);
 }
 

@@ -130,18 +130,18 @@ void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, ui
 
 /*
  * Read blocks that are contiguous on a device, from the first on, into @buf from the first copy, bypassing the cache
- * and without verifying them. @return how many; 0: try node_read_alone()
+ * and without verifying them. @return how many; 0: try node_read_uncached()
  */
 size_t node_read_neighbours(const struct btrkit_fs *fs, const struct node_ref *refs, size_t n, uint8_t *buf);
 /*
  * Read and verify a block from the first good copy, bypassing the cache.
  * @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
-int node_read_alone(const struct btrkit_fs *fs, const struct node_ref *ref, uint8_t *buf,
-		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int node_read_uncached(const struct btrkit_fs *fs, const struct node_ref *ref, uint8_t *buf,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* What is needed to verify blocks of a filesystem. */
-struct node_judge {
+struct node_rules {
 	const struct csum_kind *csum;
 	uint8_t fsid[16]; /* the metadata UUID */
 	/* Those of its seed filesystems: blocks that have not changed since are still theirs. */
@@ -151,7 +151,7 @@ struct node_judge {
 };
 
 /* Verify a block that was read for @ref, except for the contents of its items. @return 0 or -EUCLEAN */
-int node_verify(const struct node_judge *judge, const struct node_ref *ref, const void *data,
+int node_verify(const struct node_rules *rules, const struct node_ref *ref, const void *data,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Check a block in memory against another pointer to it. @return 0 or -EUCLEAN */

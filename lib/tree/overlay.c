@@ -192,7 +192,7 @@ int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_ke
 		return r;
 	h = (struct disk_header *)(*ret)->data;
 	*h = (struct disk_header){ .level = 0 };
-	memcpy(h->fsid, fs->judge.fsid, sizeof(h->fsid));
+	memcpy(h->fsid, fs->rules.fsid, sizeof(h->fsid));
 	memcpy(h->chunk_tree_uuid, uuid, sizeof(h->chunk_tree_uuid));
 	sign_header(*ret, h);
 	if (!level && t->shareable)
@@ -359,7 +359,7 @@ int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret
 	return fs_find_root_in(o->fs, &o->root_tree, id, ret, NULL, err);
 }
 
-static int judge_items(const struct btrkit_fs *fs, const struct node *n, struct btrkit_error *err)
+static int check_items(const struct btrkit_fs *fs, const struct node *n, struct btrkit_error *err)
 {
 	struct item_ctx ctx = fs->items;
 
@@ -397,10 +397,10 @@ int overlay_seal(const struct overlay *o, struct node *n, struct btrkit_error *e
 	n->flags = MIXED_BACKREF_REV | HEADER_FLAG_WRITTEN;
 	sign_header(n, h);
 	memset(h->csum, 0, sizeof(h->csum));
-	fs->judge.csum->compute(h->fsid, fs->judge.nodesize - sizeof(h->csum), h->csum);
-	ret = node_verify(&fs->judge, &ref, n->data, err);
+	fs->rules.csum->compute(h->fsid, fs->rules.nodesize - sizeof(h->csum), h->csum);
+	ret = node_verify(&fs->rules, &ref, n->data, err);
 	if (!ret)
-		ret = judge_items(fs, n, err);
+		ret = check_items(fs, n, err);
 	if (ret) {
 		err_at_tree(err, n->owner);
 		err_at_logical(err, n->bytenr);

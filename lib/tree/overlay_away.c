@@ -91,7 +91,7 @@ int overlay_bring_back(struct overlay *o, struct node *n, struct btrkit_error *e
 	pthread_mutex_lock(&o->back);
 	if (!n->data) {
 		data = malloc(n->size);
-		ret = data ? node_read_alone(o->fs, &ref, data, err) : err_nomem(err);
+		ret = data ? node_read_uncached(o->fs, &ref, data, err) : err_nomem(err);
 		if (ret) {
 			free(data);
 		} else {

@@ -40,7 +40,7 @@ static size_t stride_of(uint32_t nodesize)
 
 static uint32_t places_of(uint32_t nodesize)
 {
-	return (uint32_t)((CHUNK_SIZE - LINE) / stride_of(nodesize));
+	return (uint32_t)((SLICE_SIZE - LINE) / stride_of(nodesize));
 }
 
 void slabs_init(struct slabs *s, struct stock *stock)
@@ -81,7 +81,7 @@ static void *take_place(struct slabs *s, uint32_t nodesize)
 /* Requires the lock. */
 static void give_place(struct slabs *s, void *place, uint32_t nodesize)
 {
-	struct slab *slab = stock_chunk_of(place);
+	struct slab *slab = stock_slice_of(place);
 	struct free_place *f = place;
 
 	if (slab->used-- == places_of(nodesize))

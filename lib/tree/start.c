@@ -7,7 +7,7 @@
 
 #define ELSEWHERE (BTRKIT_OPEN_BACKUP | BTRKIT_OPEN_TREE_ROOT | BTRKIT_OPEN_CHUNK_ROOT)
 
-int start_judge(const struct btrkit_open_options *opts, struct btrkit_error *err)
+int start_check(const struct btrkit_open_options *opts, struct btrkit_error *err)
 {
 	if (opts->flags & BTRKIT_OPEN_WRITE && opts->flags & (ELSEWHERE | BTRKIT_OPEN_PARTIAL))
 		return err_set(err, BTRKIT_INVALID, "other roots or a part of a filesystem cannot be written");

@@ -10,7 +10,7 @@
 void open_note(const struct btrkit_open_options *opts, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
 
 /* Check options. @return 0; -EINVAL: they contradict each other, or BTRKIT_OPEN_WRITE */
-int start_judge(const struct btrkit_open_options *opts, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int start_check(const struct btrkit_open_options *opts, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Set fs->root_tree and fs->chunk_tree, as far as no block has to be read. @return 0; -ENOENT; -EUCLEAN */
 int start_roots(struct btrkit_fs *fs, const struct btrkit_open_options *opts,

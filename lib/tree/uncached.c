@@ -5,7 +5,7 @@
 #include "lib/volume/volume.h"
 
 struct verify_ctx {
-	const struct node_judge *judge;
+	const struct node_rules *rules;
 	const struct node_ref *ref;
 };
 
@@ -13,12 +13,12 @@ static int verify(void *ctx, const void *buf, struct btrkit_error *err)
 {
 	const struct verify_ctx *v = ctx;
 
-	return node_verify(v->judge, v->ref, buf, err);
+	return node_verify(v->rules, v->ref, buf, err);
 }
 
-int node_read_alone(const struct btrkit_fs *fs, const struct node_ref *ref, uint8_t *buf, struct btrkit_error *err)
+int node_read_uncached(const struct btrkit_fs *fs, const struct node_ref *ref, uint8_t *buf, struct btrkit_error *err)
 {
-	struct verify_ctx ctx = { &fs->judge, ref };
+	struct verify_ctx ctx = { &fs->rules, ref };
 
 	return volume_read(fs->volume, ref->bytenr, buf, fs->items.nodesize, verify, &ctx, err);
 }

@@ -115,7 +115,7 @@ static int check_missing(const struct volume *v, struct btrkit_error *err)
  * New chunks may be placed up to the end of a device, as recorded in the chunk tree. Linux looks for the device with
  * the UUID there, so what is written to another one would not be part of the filesystem.
  */
-static int judge_device_item(const struct volume_device *device, const struct dev_item *d, struct btrkit_error *err)
+static int check_device_item(const struct volume_device *device, const struct dev_item *d, struct btrkit_error *err)
 {
 	struct disk_super disk;
 	int ret;
@@ -132,7 +132,7 @@ static int judge_device_item(const struct volume_device *device, const struct de
 	return 0;
 }
 
-static int judge_device(const struct volume *v, const struct item *item, struct btrkit_error *err)
+static int verify_device(const struct volume *v, const struct item *item, struct btrkit_error *err)
 {
 	struct dev_item d;
 	int ret = dev_item_decode(item, &d, err);
@@ -141,13 +141,13 @@ static int judge_device(const struct volume *v, const struct item *item, struct 
 		const struct volume_device device = volume_device(v, i);
 
 		if (device.devid == d.devid)
-			ret = judge_device_item(&device, &d, err);
+			ret = check_device_item(&device, &d, err);
 	}
 	return ret;
 }
 
 /* Linux looks for the device of a stripe by ID and UUID, and does not mount the filesystem if there is none. */
-static int judge_stripes(const struct btrkit_fs *fs, const struct item *item, struct btrkit_error *err)
+static int verify_stripes(const struct btrkit_fs *fs, const struct item *item, struct btrkit_error *err)
 {
 	struct chunk chunk;
 	int ret = chunk_decode(&fs->items, item, &chunk, err);
@@ -179,9 +179,9 @@ static int check_chunk_tree(struct btrkit_fs *fs, struct btrkit_error *err)
 	c.scan = true;
 	for (ret = cursor_seek(&c, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 0), err); !ret; ret = cursor_next(&c, err)) {
 		if (c.item.key.objectid == OID_DEV_ITEMS && c.item.key.type == KEY_DEV_ITEM)
-			ret = judge_device(fs->volume, &c.item, err);
+			ret = verify_device(fs->volume, &c.item, err);
 		else if (c.item.key.type == KEY_CHUNK_ITEM)
-			ret = judge_stripes(fs, &c.item, err);
+			ret = verify_stripes(fs, &c.item, err);
 		if (ret) {
 			cursor_blame(&c, ret, err);
 			break;
@@ -199,7 +199,7 @@ static int check_system_chunks(const struct btrkit_fs *fs, struct btrkit_error *
 	int ret;
 
 	while (!(ret = super_next_chunk(&fs->super, &pos, &item, err))) {
-		ret = judge_stripes(fs, &item, err);
+		ret = verify_stripes(fs, &item, err);
 		if (ret) {
 			err_at_device(err, fs->super.devid, super_offset(fs->super_mirror));
 			break;
@@ -224,7 +224,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Stripes must not overlap, and must not extend past the end of their device. */
-static int judge_places(const struct volume *v, const struct lying *at, size_t n, struct btrkit_error *err)
+static int check_places(const struct volume *v, const struct lying *at, size_t n, struct btrkit_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		const bool last = i + 1 == n || at[i + 1].device != at[i].device;
@@ -244,7 +244,7 @@ static int judge_places(const struct volume *v, const struct lying *at, size_t n
 }
 
 /* Check that a device extent is that of the next stripe, in order of location. */
-static int judge_dev_extent(const struct dev_extent *e, const struct lying *next, struct btrkit_error *err)
+static int check_dev_extent(const struct dev_extent *e, const struct lying *next, struct btrkit_error *err)
 {
 	if (next && (next->devid < e->devid || (next->devid == e->devid && next->start < e->physical)))
 		return err_corrupt(err, NULL,
@@ -283,7 +283,7 @@ static int check_dev_extents(struct btrkit_fs *fs, const struct lying *at, size_
 			continue;
 		ret = dev_extent_decode(&fs->items, &c.item, &e, err);
 		if (!ret)
-			ret = judge_dev_extent(&e, i < n ? &at[i] : NULL, err);
+			ret = check_dev_extent(&e, i < n ? &at[i] : NULL, err);
 		if (ret) {
 			cursor_blame(&c, ret, err);
 			break;
@@ -299,8 +299,8 @@ static int check_dev_extents(struct btrkit_fs *fs, const struct lying *at, size_
 	return ret < 0 ? ret : 0;
 }
 
-/* Linux creates chunks of full rows. Otherwise the last strips would be past the end of the device extents. */
-static int judge_rows(const struct volume_chunk *c, struct btrkit_error *err)
+/* Linux creates chunks of full stripes. Otherwise the last strips would be past the end of the device extents. */
+static int check_full_stripes(const struct volume_chunk *c, struct btrkit_error *err)
 {
 	const struct raid_shape shape = { c->type, c->num_stripes };
 	const unsigned data = raid_data_stripes(&shape);
@@ -308,8 +308,9 @@ static int judge_rows(const struct volume_chunk *c, struct btrkit_error *err)
 	if ((data == 1 && !raid_profile_find(c->type)->parity) ||
 	    !(c->length % ((uint64_t)CHUNK_STRIPE_LEN * data)))
 		return 0;
-	return err_corrupt(err, "length", "chunk %" PRIu64 " of %" PRIu64 " bytes ends within a row of %u strips",
-			   c->logical, c->length, data);
+	return err_corrupt(err, "length",
+			   "chunk %" PRIu64 " of %" PRIu64 " bytes ends within a full stripe of %u strips", c->logical,
+			   c->length, data);
 }
 
 static int check_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
@@ -326,7 +327,7 @@ static int check_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 		if (raid_profile_find(c->type)->parity && !parity_available())
 			ret = refuse("RAID5 and RAID6 require a build with ISA-L", err);
 		else
-			ret = judge_rows(c, err);
+			ret = check_full_stripes(c, err);
 	}
 	if (ret)
 		return ret;
@@ -342,7 +343,7 @@ static int check_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 						  c->stripe_length, c->logical };
 	}
 	qsort(at, n, sizeof(*at), by_place);
-	ret = judge_places(v, at, n, err);
+	ret = check_places(v, at, n, err);
 	if (!ret)
 		ret = check_dev_extents(fs, at, n, err);
 	free(at);

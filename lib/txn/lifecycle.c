@@ -65,7 +65,7 @@ static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_e
 		return refuse(w, err);
 	if (w->txn)
 		return err_set(err, BTRKIT_BUSY, "a transaction is open already");
-	r = w->level ? 0 : commit_level_supers(fs, err);
+	r = w->level ? 0 : commit_sync_supers(fs, err);
 	if (r)
 		return r;
 	w->level = true;
@@ -179,7 +179,7 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, s
 	int ret;
 
 	sync_begin_exclusive(&txn->sync);
-	ret = commit_txn(txn, start, delayed_run_alone(txn->delayed, &own), &reached, &own);
+	ret = commit_txn(txn, start, delayed_run_exclusive(txn->delayed, &own), &reached, &own);
 	sync_end_exclusive(&txn->sync);
 	end(txn);
 	if (state)

@@ -10,7 +10,7 @@
 #include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 
-static struct usage_place place_of(const struct btrkit_error *what)
+static struct usage_place device_range_of(const struct btrkit_error *what)
 {
 	return (struct usage_place){ what->logical, what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX };
 }
@@ -35,7 +35,7 @@ static size_t find_told(const struct array *l, const struct usage_place *place)
 
 bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *what)
 {
-	const struct usage_place place = place_of(what), *at = u->told.at;
+	const struct usage_place place = device_range_of(what), *at = u->told.at;
 	const size_t i = find_told(&u->told, &place);
 
 	return what->places & BTRKIT_AT_LOGICAL && i < u->told.n && at[i].logical == place.logical &&
@@ -45,7 +45,7 @@ bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *wha
 /* Records a place, unless memory is short or there are too many. */
 static void keep_told(struct array *l, const struct btrkit_error *what)
 {
-	const struct usage_place place = place_of(what);
+	const struct usage_place place = device_range_of(what);
 	const size_t i = find_told(l, &place);
 	struct usage_place *at;
 

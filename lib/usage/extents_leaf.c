@@ -20,7 +20,7 @@ void usage_extents_end(struct usage_extents_batch *b)
 		atomic_store_explicit(&last->info, usage_refs_flags(&b->open.refs), memory_order_relaxed);
 }
 
-static int judge_place(const struct usage_extents_batch *b, const struct extent_item *ei, size_t *chunk,
+static int check_place(const struct usage_extents_batch *b, const struct extent_item *ei, size_t *chunk,
 		       struct btrkit_error *err)
 {
 	if (ei->bytenr < b->end)
@@ -76,7 +76,7 @@ static int take_extent(struct usage_extents_batch *b, const struct item *item, s
 	usage_extents_end(b);
 	b->open = (struct usage_refs){ .bytenr = item->key.objectid };
 	if (!ret)
-		ret = judge_place(b, &ei, &b->chunk, err);
+		ret = check_place(b, &ei, &b->chunk, err);
 	if (ret)
 		return ret;
 	b->open.of_data = ei.flags & EXTENT_FLAG_DATA;

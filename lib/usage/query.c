@@ -41,7 +41,7 @@ int btrkit_usage_find(const struct btrkit_usage *u, uint64_t id, size_t *ret)
 	size_t i = find_owner(u, BTRKIT_USAGE_SUBVOLUME, id);
 
 	if (i == SIZE_MAX)
-		i = find_owner(u, BTRKIT_USAGE_DYING, id);
+		i = find_owner(u, BTRKIT_USAGE_DROPPED, id);
 	if (i == SIZE_MAX)
 		return -ENOENT;
 	*ret = i;

@@ -79,7 +79,7 @@ struct usage_work {
 	struct array lost;    /* struct sweep_lost */
 	struct array strays[LEVELS_MAX];
 	struct array data_strays;
-	struct array partial; /* struct usage_partial */
+	struct array dropped; /* struct usage_dropped */
 	uint32_t filesystem;  /* the set of the filesystem itself */
 	uint64_t kept_bytes;  /* memory of the sets after the last collection */
 	struct array pending; /* see usage_add_later(); all of one table */

@@ -22,7 +22,7 @@
 
 #define SET_MEMORY_DEFAULT (128u << 20)
 
-static int judge_options(const struct btrkit_fs *fs, const struct btrkit_usage_options *opts, struct btrkit_error *err)
+static int verify_options(const struct btrkit_fs *fs, const struct btrkit_usage_options *opts, struct btrkit_error *err)
 {
 	if (opts->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
@@ -55,7 +55,7 @@ static void release_work(struct usage_work *w)
 	for (unsigned i = 0; i < LEVELS_MAX; i++)
 		free(w->strays[i].at);
 	free(w->data_strays.at);
-	free(w->partial.at);
+	free(w->dropped.at);
 	free(w->pending.at);
 	free(w->orphans);
 	pthread_mutex_destroy(&w->lock);
@@ -70,7 +70,7 @@ int btrkit_usage_load(struct btrkit_fs *fs, const struct btrkit_usage_options *o
 
 	if (!opts)
 		opts = &defaults;
-	r = judge_options(fs, opts, err);
+	r = verify_options(fs, opts, err);
 	if (r)
 		return r;
 	w = calloc(1, sizeof(*w));

@@ -15,7 +15,7 @@
 #include "lib/usage/leaf.h"
 #include "lib/usage/own.h"
 #include "lib/usage/owners/collect.h"
-#include "lib/usage/owners/partial.h"
+#include "lib/usage/owners/dropped.h"
 #include "lib/usage/owners/pending.h"
 #include "lib/usage/owners/reach.h"
 #include "lib/usage/owners/sets.h"
@@ -74,7 +74,7 @@ static int read_node(struct batch *b, const uint8_t *node, uint32_t set, struct 
 }
 
 /* Does additional checks of a block of a file tree: owner, emptiness, and digest of the first key. */
-static int judge_block(const struct batch *b, size_t i, const uint8_t *block, bool *ok, struct btrkit_error *err)
+static int verify_block(const struct batch *b, size_t i, const uint8_t *block, bool *ok, struct btrkit_error *err)
 {
 	const uint64_t owner = le64_get(block_header(block)->owner);
 	const uint32_t wanted = b->digests[i];
@@ -107,7 +107,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 
 		if (!b->ok[i])
 			continue;
-		ret = judge_block(b, i, block, &ok, err);
+		ret = verify_block(b, i, block, &ok, err);
 		if (ret || !ok)
 			continue;
 		ret = b->level ? read_node(b, block, b->sets[i], err) :
@@ -205,7 +205,7 @@ static int seed(struct usage_work *w, struct btrkit_error *err)
 		uint32_t set;
 
 		if (sweep_drop_cuts_root(&roots[i].drop, root->level)) {
-			ret = usage_add_partial(w, &p, i, err);
+			ret = usage_add_dropped(w, &p, i, err);
 			continue;
 		}
 		ret = sets_single(&w->u->sets, roots[i].owner, &set, err);
@@ -292,14 +292,14 @@ int usage_walk(struct usage_work *w, struct btrkit_error *err)
 	for (unsigned level = LEVELS_MAX; !ret && level-- > 0;) {
 		ret = usage_merge_blocks(w, level, err);
 		if (!ret)
-			ret = usage_read_partials(w, level, err);
+			ret = usage_read_dropped(w, level, err);
 		if (!ret)
 			ret = walk_level(&k, level, err);
 	}
 	if (!ret)
 		ret = usage_own_trees(w, err);
 	if (!ret)
-		ret = usage_own_partials(w, err);
+		ret = usage_own_dropped(w, err);
 	if (!ret)
 		ret = own_v1_cache(w, err);
 	if (!ret)

@@ -18,7 +18,7 @@ bool parity_available(void)
 	return true;
 }
 
-static int judge(unsigned n, size_t len, struct btrkit_error *err)
+static int check_strips(unsigned n, size_t len, struct btrkit_error *err)
 {
 	if (!n || n > PARITY_STRIPS_MAX || len > INT_MAX)
 		return err_set(err, BTRKIT_INVALID, "cannot compute parity of %u strips of %zu bytes", n, len);
@@ -51,7 +51,7 @@ int parity_generate(unsigned n, size_t len, uint8_t *const *data, uint8_t *p, ui
 {
 	unsigned char coefficients[2 * PARITY_STRIPS_MAX];
 	uint8_t *to[2] = { p, q };
-	int ret = judge(n, len, err);
+	int ret = check_strips(n, len, err);
 
 	if (ret)
 		return ret;
@@ -96,7 +96,7 @@ int parity_rebuild(unsigned n, size_t len, uint8_t *const *strips, bool has_q, u
 	unsigned char coefficients[PARITY_STRIPS_MAX];
 	unsigned use[PARITY_STRIPS_MAX], known = 0;
 	uint8_t *from[PARITY_STRIPS_MAX];
-	int ret = judge(n, len, err);
+	int ret = check_strips(n, len, err);
 
 	if (ret)
 		return ret;

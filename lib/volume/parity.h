@@ -3,8 +3,8 @@
 #define BTRKIT_VOLUME_PARITY_H
 
 /*
- * P and Q of a row of strips, computed with ISA-L's erasure code. P is the sum of the data strips; Q is the sum of data
- * strip i times 2^i, in the field of RAID 6 (polynomial 0x11d).
+ * P and Q of a full stripe of strips, computed with ISA-L's erasure code. P is the sum of the data strips; Q is the sum
+ * of data strip i times 2^i, in the field of RAID 6 (polynomial 0x11d).
  */
 
 #include <btrkit/error.h>

@@ -29,9 +29,9 @@ unsigned raid_data_stripes(const struct raid_shape *s)
 	return (s->num_stripes - p->parity) / p->copies;
 }
 
-unsigned raid_strip_stripe(const struct raid_shape *s, uint64_t row, unsigned strip)
+unsigned raid_strip_stripe(const struct raid_shape *s, uint64_t full_stripe, unsigned strip)
 {
-	return (unsigned)((strip + row) % s->num_stripes);
+	return (unsigned)((strip + full_stripe) % s->num_stripes);
 }
 
 struct raid_place raid_map(const struct raid_shape *s, uint64_t offset, unsigned copy)
@@ -39,20 +39,20 @@ struct raid_place raid_map(const struct raid_shape *s, uint64_t offset, unsigned
 	const struct raid_profile *p = raid_profile_find(s->type);
 	const unsigned data = raid_data_stripes(s);
 	const uint64_t strip = offset / CHUNK_STRIPE_LEN, within = offset % CHUNK_STRIPE_LEN;
-	const uint64_t row = strip / data;
+	const uint64_t full_stripe = strip / data;
 	const unsigned column = (unsigned)(strip % data);
 
 	if (!(p->flag & BG_STRIPED))
 		return (struct raid_place){ copy, offset, UINT64_MAX - offset };
-	return (struct raid_place){ p->parity ? raid_strip_stripe(s, row, column) : column * p->copies + copy,
-				    row * CHUNK_STRIPE_LEN + within, CHUNK_STRIPE_LEN - within };
+	return (struct raid_place){ p->parity ? raid_strip_stripe(s, full_stripe, column) : column * p->copies + copy,
+				    full_stripe * CHUNK_STRIPE_LEN + within, CHUNK_STRIPE_LEN - within };
 }
 
 enum raid_role raid_unmap(const struct raid_shape *s, unsigned stripe, uint64_t offset, uint64_t *chunk_offset)
 {
 	const struct raid_profile *p = raid_profile_find(s->type);
 	const unsigned data = raid_data_stripes(s);
-	const uint64_t row = offset / CHUNK_STRIPE_LEN, within = offset % CHUNK_STRIPE_LEN;
+	const uint64_t full_stripe = offset / CHUNK_STRIPE_LEN, within = offset % CHUNK_STRIPE_LEN;
 	unsigned column = stripe / p->copies;
 
 	if (!(p->flag & BG_STRIPED)) {
@@ -60,11 +60,11 @@ enum raid_role raid_unmap(const struct raid_shape *s, unsigned stripe, uint64_t 
 		return RAID_DATA;
 	}
 	if (p->parity)
-		column = (unsigned)((stripe + s->num_stripes - row % s->num_stripes) % s->num_stripes);
+		column = (unsigned)((stripe + s->num_stripes - full_stripe % s->num_stripes) % s->num_stripes);
 	if (column >= data) {
-		*chunk_offset = row * data * CHUNK_STRIPE_LEN;
+		*chunk_offset = full_stripe * data * CHUNK_STRIPE_LEN;
 		return column == data ? RAID_P : RAID_Q;
 	}
-	*chunk_offset = (row * data + column) * CHUNK_STRIPE_LEN + within;
+	*chunk_offset = (full_stripe * data + column) * CHUNK_STRIPE_LEN + within;
 	return RAID_DATA;
 }

@@ -6,8 +6,8 @@
  * Maps offsets in a chunk to offsets on its stripes, and back: arithmetic only. Offsets are relative to the start of
  * the chunk, and on a stripe to the start of its device extent.
  *
- * Chunks with striped profiles are divided into strips of CHUNK_STRIPE_LEN bytes. A row consists of the strips at the
- * same offset on all stripes. With parity, the strips rotate by one stripe from row to row.
+ * Chunks with striped profiles are divided into strips of CHUNK_STRIPE_LEN bytes. A full stripe consists of the strips
+ * at the same offset on all stripes. With parity, the strips rotate by one stripe from each full stripe to the next.
  */
 
 #include <stdbool.h>
@@ -46,13 +46,14 @@ struct raid_place raid_map(const struct raid_shape *s, uint64_t offset, unsigned
 
 /*
  * Reverse mapping of @offset on a stripe. For data, *chunk_offset is set to its offset in the chunk; for parity, to the
- * offset of the row.
+ * offset of the full stripe.
  */
 enum raid_role raid_unmap(const struct raid_shape *s, unsigned stripe, uint64_t offset, uint64_t *chunk_offset);
 
 /*
- * For profiles with parity: the stripe with strip @strip of row @row. Strips from raid_data_stripes() on are P and Q.
+ * For profiles with parity: the stripe with strip @strip of full stripe @full_stripe. Strips from raid_data_stripes()
+ * on are P and Q.
  */
-unsigned raid_strip_stripe(const struct raid_shape *s, uint64_t row, unsigned strip);
+unsigned raid_strip_stripe(const struct raid_shape *s, uint64_t full_stripe, unsigned strip);
 
 #endif

@@ -63,7 +63,7 @@ static bool is_wanted(const struct scan *scan, const struct super *s)
  * Handle another device with a devid that was given or found before: the same device with another name, or a copy. With
  * a copy it is unknown which of the two the other devices belong to, and writing to them could damage the original.
  */
-static int judge_again(const struct scan *scan, const struct btrkit_io *first, const struct btrkit_io *io,
+static int check_again(const struct scan *scan, const struct btrkit_io *first, const struct btrkit_io *io,
 		       uint64_t devid)
 {
 	uint64_t start;
@@ -76,7 +76,7 @@ static int judge_again(const struct scan *scan, const struct btrkit_io *first, c
 		       first->name, io->name);
 }
 
-static int judge_device(struct scan *scan, struct btrkit_io *io, bool *keep)
+static int verify_device(struct scan *scan, struct btrkit_io *io, bool *keep)
 {
 	const struct btrkit_io *same;
 	struct super s;
@@ -86,11 +86,11 @@ static int judge_device(struct scan *scan, struct btrkit_io *io, bool *keep)
 		return 0;
 	same = given(scan, s.devid);
 	if (same)
-		return judge_again(scan, same, io, s.devid);
+		return check_again(scan, same, io, s.devid);
 	for (size_t i = 0; i < scan->num_found; i++)
 		/* Use the device that the kernel uses. */
 		if (devid_of(scan->found[i]) == s.devid)
-			return i < scan->num_kernel ? 0 : judge_again(scan, scan->found[i], io, s.devid);
+			return i < scan->num_kernel ? 0 : check_again(scan, scan->found[i], io, s.devid);
 	*keep = scan->num_found < scan->max;
 	return 0;
 }
@@ -105,7 +105,7 @@ static int try_path(void *ctx, const char *path)
 
 	if (btrkit_io_open(path, BTRKIT_IO_READ, &io, NULL))
 		return 0;
-	ret = judge_device(scan, io, &keep);
+	ret = verify_device(scan, io, &keep);
 	if (keep)
 		scan->found[scan->num_found++] = io;
 	else

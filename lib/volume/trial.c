@@ -7,7 +7,7 @@
 #include "lib/base/err.h"
 #include "lib/base/text.h"
 
-/* Maximum number of strips of a row that are listed. */
+/* Maximum number of strips of a full stripe that are listed. */
 #define NAMED_MAX 8u
 
 void trial_begin(struct trial *t, const struct volume *v, const struct volume_chunk *chunk, uint64_t logical,
@@ -36,14 +36,14 @@ static void enter(struct trial *t, const struct btrkit_tried_copy *copy, const c
 	to->why = t->why[t->num_copies++];
 }
 
-static bool is_copy(const struct trial *t, unsigned view)
+static bool is_copy(const struct trial *t, unsigned mirror)
 {
 	const struct raid_shape shape = shape_of(t->chunk);
 
-	return view < raid_copies(&shape);
+	return mirror < raid_copies(&shape);
 }
 
-static struct volume_stripe place_of(const struct trial *t, unsigned stripe, uint64_t offset)
+static struct volume_stripe device_range_of(const struct trial *t, unsigned stripe, uint64_t offset)
 {
 	struct volume_stripe s = t->chunk->stripes[stripe];
 
@@ -52,35 +52,37 @@ static struct volume_stripe place_of(const struct trial *t, unsigned stripe, uin
 }
 
 /* Whether a copy was known to be missing or stale. */
-static bool is_absent(const struct trial *t, unsigned view)
+static bool is_absent(const struct trial *t, unsigned mirror)
 {
 	const struct raid_shape shape = shape_of(t->chunk);
-	const struct raid_place place = raid_map(&shape, t->logical - t->chunk->logical, view);
+	const struct raid_place place = raid_map(&shape, t->logical - t->chunk->logical, mirror);
 	const struct device *d = &t->v->devices[t->chunk->stripes[place.stripe].device];
 
 	return !d->is.io || (t->fresh && d->stale);
 }
 
-void trial_failed(struct trial *t, unsigned view, int ret, const struct btrkit_error *e)
+void trial_failed(struct trial *t, unsigned mirror, int ret, const struct btrkit_error *e)
 {
-	const bool copy = is_copy(t, view);
+	const bool copy = is_copy(t, mirror);
 
 	if (!t->ret) {
 		t->ret = ret;
 		t->err = *e;
 	}
 	/* Too few strips for parity is also the result of a missing device. */
-	if (copy ? !is_absent(t, view) : ret != -ENXIO)
+	if (copy ? !is_absent(t, mirror) : ret != -ENXIO)
 		t->met = true;
 	if (copy || !t->ways++)
-		enter(t, &(struct btrkit_tried_copy){ copy ? view + 1 : 0, copy ? e->devid : 0, copy ? e->physical : 0,
-						      ret, NULL }, e->message);
+		enter(t,
+		      &(struct btrkit_tried_copy){ copy ? mirror + 1 : 0, copy ? e->devid : 0, copy ? e->physical : 0,
+						   ret, NULL },
+		      e->message);
 }
 
 void trial_left_out(struct trial *t, uint64_t devid, uint64_t physical)
 {
 	enter(t, &(struct btrkit_tried_copy){ 0, devid, physical, -EUCLEAN, NULL },
-	      "does not match the other strips of its row");
+	      "does not match the other strips of its full stripe");
 }
 
 static void tell(const struct trial *t, bool served)
@@ -91,30 +93,30 @@ static void tell(const struct trial *t, bool served)
 		t->v->bad_read(t->v->bad_read_ctx, &bad);
 }
 
-void trial_served(struct trial *t, unsigned view)
+void trial_served(struct trial *t, unsigned mirror)
 {
 	const struct raid_shape shape = shape_of(t->chunk);
 	struct btrkit_tried_copy copy = { 0 };
 
-	if (is_copy(t, view)) {
-		const struct raid_place place = raid_map(&shape, t->logical - t->chunk->logical, view);
-		const struct volume_stripe s = place_of(t, place.stripe, place.offset);
+	if (is_copy(t, mirror)) {
+		const struct raid_place place = raid_map(&shape, t->logical - t->chunk->logical, mirror);
+		const struct volume_stripe s = device_range_of(t, place.stripe, place.offset);
 
-		copy = (struct btrkit_tried_copy){ view + 1, s.devid, s.physical, 0, NULL };
+		copy = (struct btrkit_tried_copy){ mirror + 1, s.devid, s.physical, 0, NULL };
 	}
 	enter(t, &copy, "");
 	tell(t, true);
 }
 
 /* List the strips from which parity would rebuild the data. */
-static void add_row(const struct trial *t, struct btrkit_error *err)
+static void add_full_stripe(const struct trial *t, struct btrkit_error *err)
 {
 	const struct raid_shape shape = shape_of(t->chunk);
 	const struct raid_place place = raid_map(&shape, t->logical - t->chunk->logical, 0);
 	unsigned named = 0;
 
 	for (unsigned i = 0; i < t->chunk->num_stripes; i++) {
-		const struct volume_stripe s = place_of(t, i, place.offset);
+		const struct volume_stripe s = device_range_of(t, i, place.offset);
 
 		if (i == place.stripe)
 			continue;
@@ -135,7 +137,7 @@ static void add_copy(const struct trial *t, const struct btrkit_tried_copy *c, s
 		return;
 	}
 	text_add(err->copies, sizeof(err->copies), "by parity from ");
-	add_row(t, err);
+	add_full_stripe(t, err);
 	if (t->ways > 1)
 		text_add(err->copies, sizeof(err->copies), ", in each of %u ways", t->ways);
 	text_add(err->copies, sizeof(err->copies), ": %s", c->why);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reading. A range can be read in several ways, called views. Each copy is a view. With parity, the data can also be
- * rebuilt from all other strips, and with two parities from all other strips but one, for each choice of that one. The
- * caller's verification decides which view is right.
+ * Reading. A range can be read in several ways, numbered as mirrors. Each copy is a mirror. With parity, the data can
+ * also be rebuilt from all other strips, and with two parities from all other strips but one, for each choice of that
+ * one. The caller's verification decides which mirror is right.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "lib/volume/trial.h"
 #include "lib/volume/volume_impl.h"
 
-/* Number of views of the ranges in a chunk. A row too wide for parity only has its copies. */
-static unsigned num_views(const struct volume_chunk *m)
+/* Number of mirrors of the ranges in a chunk. A full stripe too wide for parity only has its copies. */
+static unsigned num_mirrors(const struct volume_chunk *m)
 {
 	const struct raid_profile *p = raid_profile_find(m->type);
 
@@ -28,7 +28,7 @@ struct how {
 	const struct volume *v;
 	const struct volume_chunk *m;
 	bool fresh;  /* skip stale devices */
-	bool judged; /* the caller verifies the data */
+	bool checked; /* the caller verifies the data */
 };
 
 static int read_stripe(const struct how *h, unsigned stripe, uint64_t offset, void *buf, size_t len,
@@ -53,8 +53,8 @@ static int read_stripe(const struct how *h, unsigned stripe, uint64_t offset, vo
 }
 
 /*
- * Rebuild a piece of a strip from the other strips of its row. Number @without of them (from 1; 0: none) is left out,
- * as are unreadable ones.
+ * Rebuild a piece of a strip from the other strips of its full stripe. Number @without of them (from 1; 0: none) is
+ * left out, as are unreadable ones.
  */
 static int rebuild(const struct how *h, uint64_t offset, unsigned without, uint8_t *buf, size_t len,
 		   struct btrkit_error *err)
@@ -62,7 +62,7 @@ static int rebuild(const struct how *h, uint64_t offset, unsigned without, uint8
 	const struct raid_shape shape = shape_of(h->m);
 	const struct raid_place place = raid_map(&shape, offset, 0);
 	const unsigned data = raid_data_stripes(&shape), n = h->m->num_stripes;
-	const uint64_t row = place.offset / CHUNK_STRIPE_LEN;
+	const uint64_t full_stripe = place.offset / CHUNK_STRIPE_LEN;
 	const unsigned want = (unsigned)(offset / CHUNK_STRIPE_LEN % data);
 	uint8_t **strips = calloc(n, sizeof(*strips)), *bytes = io_buffer((size_t)n * len);
 	unsigned other = 0;
@@ -74,13 +74,13 @@ static int rebuild(const struct how *h, uint64_t offset, unsigned without, uint8
 		return err_nomem(err);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		const unsigned stripe = raid_strip_stripe(&shape, row, i);
+		const unsigned stripe = raid_strip_stripe(&shape, full_stripe, i);
 		uint8_t *to = bytes + (size_t)i * len;
 
 		if (i == want || ++other == without)
 			continue;
 		/* Mixing strips of different generations would give wrong data, which only verification can detect. */
-		if (!h->judged && h->v->devices[h->m->stripes[stripe].device].stale)
+		if (!h->checked && h->v->devices[h->m->stripes[stripe].device].stale)
 			continue;
 		if (!read_stripe(h, stripe, place.offset, to, len, NULL))
 			strips[i] = to;
@@ -91,19 +91,19 @@ static int rebuild(const struct how *h, uint64_t offset, unsigned without, uint8
 	return ret;
 }
 
-static int read_view(const struct how *h, uint64_t offset, unsigned view, uint8_t *buf, size_t len,
-		     struct btrkit_error *err)
+static int read_mirror(const struct how *h, uint64_t offset, unsigned mirror, uint8_t *buf, size_t len,
+		       struct btrkit_error *err)
 {
 	const struct raid_shape shape = shape_of(h->m);
 	const unsigned copies = raid_copies(&shape);
 
 	while (len) {
-		const struct raid_place place = raid_map(&shape, offset, view < copies ? view : 0);
+		const struct raid_place place = raid_map(&shape, offset, mirror < copies ? mirror : 0);
 		const size_t n = place.length < len ? (size_t)place.length : len;
 		int ret;
 
-		ret = view < copies ? read_stripe(h, place.stripe, place.offset, buf, n, err) :
-				      rebuild(h, offset, view - copies, buf, n, err);
+		ret = mirror < copies ? read_stripe(h, place.stripe, place.offset, buf, n, err) :
+					rebuild(h, offset, mirror - copies, buf, n, err);
 		if (ret)
 			return ret;
 		offset += n;
@@ -114,10 +114,10 @@ static int read_view(const struct how *h, uint64_t offset, unsigned view, uint8_
 }
 
 /* Count a copy that could be read but failed verification. */
-static void blame_copy(const struct how *h, uint64_t offset, unsigned view, struct btrkit_error *err)
+static void blame_copy(const struct how *h, uint64_t offset, unsigned mirror, struct btrkit_error *err)
 {
 	const struct raid_shape shape = shape_of(h->m);
-	const struct raid_place place = raid_map(&shape, offset, view);
+	const struct raid_place place = raid_map(&shape, offset, mirror);
 	const struct volume_stripe *s = &h->m->stripes[place.stripe];
 
 	atomic_fetch_add(&h->v->devices[s->device].damaged, 1);
@@ -144,7 +144,7 @@ static void blame_left_out(const struct how *h, uint64_t offset, unsigned withou
 int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len, volume_verify_fn verify, void *ctx,
 		struct btrkit_error *err)
 {
-	struct how h = { .v = v, .judged = true };
+	struct how h = { .v = v, .checked = true };
 	struct trial t;
 	unsigned copies;
 	uint64_t offset;
@@ -156,23 +156,23 @@ int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len,
 	offset = logical - h.m->logical;
 	copies = raid_profile_find(h.m->type)->copies;
 	trial_begin(&t, v, h.m, logical, len, false);
-	for (unsigned view = 0; view < num_views(h.m); view++) {
+	for (unsigned mirror = 0; mirror < num_mirrors(h.m); mirror++) {
 		struct btrkit_error e = BTRKIT_ERROR_INIT;
 
-		ret = read_view(&h, offset, view, buf, len, &e);
+		ret = read_mirror(&h, offset, mirror, buf, len, &e);
 		if (!ret) {
 			ret = verify(ctx, buf, &e);
-			if (ret && view < copies)
-				blame_copy(&h, offset, view, &e);
+			if (ret && mirror < copies)
+				blame_copy(&h, offset, mirror, &e);
 		}
 		if (!ret) {
-			if (view > copies)
-				blame_left_out(&h, offset, view - copies, &t);
-			if (view)
-				trial_served(&t, view);
+			if (mirror > copies)
+				blame_left_out(&h, offset, mirror - copies, &t);
+			if (mirror)
+				trial_served(&t, mirror);
 			return 0;
 		}
-		trial_failed(&t, view, ret, &e);
+		trial_failed(&t, mirror, ret, &e);
 	}
 	return trial_lost(&t, err);
 }
@@ -183,16 +183,16 @@ static int read_strip(struct how *h, uint64_t offset, uint8_t *to, size_t len, s
 	struct trial t;
 
 	trial_begin(&t, h->v, h->m, h->m->logical + offset, len, h->fresh);
-	for (unsigned view = 0; view < num_views(h->m); view++) {
+	for (unsigned mirror = 0; mirror < num_mirrors(h->m); mirror++) {
 		struct btrkit_error e = BTRKIT_ERROR_INIT;
-		int ret = read_view(h, offset, view, to, len, &e);
+		int ret = read_mirror(h, offset, mirror, to, len, &e);
 
 		if (!ret) {
-			if (view)
-				trial_served(&t, view);
+			if (mirror)
+				trial_served(&t, mirror);
 			return 0;
 		}
-		trial_failed(&t, view, ret, &e);
+		trial_failed(&t, mirror, ret, &e);
 	}
 	/* The caller will try again with stale devices. */
 	return h->fresh ? t.ret : trial_lost(&t, err);

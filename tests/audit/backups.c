@@ -23,7 +23,7 @@ static int find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, s
 	return 0;
 }
 
-static int judge_backup(struct btrkit_fs *fs, const struct backup *b, struct btrkit_error *err)
+static int check_backup(struct btrkit_fs *fs, const struct backup *b, struct btrkit_error *err)
 {
 	struct tree_root root;
 	int ret = find_root(fs, b->tree, &root, err);
@@ -41,7 +41,7 @@ static int judge_backup(struct btrkit_fs *fs, const struct backup *b, struct btr
 }
 
 /* Check the slot of the current generation. */
-static int judge_slot(struct btrkit_fs *fs, const struct disk_root_backup *d, struct btrkit_error *err)
+static int check_slot(struct btrkit_fs *fs, const struct disk_root_backup *d, struct btrkit_error *err)
 {
 	const struct super *s = &fs->super;
 	const struct backup trees[] = {
@@ -54,7 +54,7 @@ static int judge_slot(struct btrkit_fs *fs, const struct disk_root_backup *d, st
 	};
 
 	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
-		int ret = judge_backup(fs, &trees[i], err);
+		int ret = check_backup(fs, &trees[i], err);
 
 		if (ret)
 			return ret;
@@ -89,7 +89,7 @@ int audit_backups(struct btrkit_fs *fs, struct btrkit_error *err)
 		any |= le64_get(d->tree_root_gen) != 0;
 		if (le64_get(d->tree_root_gen) != s->generation)
 			continue;
-		ret = judge_slot(fs, d, err);
+		ret = check_slot(fs, d, err);
 		if (ret != -EUCLEAN)
 			return ret;
 	}

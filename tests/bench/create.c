@@ -13,7 +13,6 @@
 
 #include <btrkit/btrkit.h>
 
-#define TOP_LEVEL 5 /* the subvolume */
 #define TOP 256	/* its root directory */
 
 struct worker {
@@ -49,7 +48,7 @@ static void *work(void *arg)
 
 	for (unsigned long i = 0; i < w->files; i++) {
 		snprintf(name, sizeof(name), "%0*lx", (int)w->name_len, (unsigned long)(uint32_t)(i * 0x9e3779b9u));
-		check(btrkit_txn_create(w->txn, TOP_LEVEL, w->dir, name, w->name_len, NULL, NULL, &err), &err);
+		check(btrkit_txn_create(w->txn, BTRKIT_TOP_LEVEL, w->dir, name, w->name_len, NULL, NULL, &err), &err);
 		if (w->one_by_one)
 			check(btrkit_txn_flush(w->txn, &err), &err);
 	}
@@ -87,7 +86,8 @@ int main(int argc, char **argv)
 					      .name_len = (unsigned)atoi(argv[4]),
 					      .one_by_one = argc == 6 };
 		snprintf(name, sizeof(name), "d%u", i);
-		check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), &dir, &workers[i].dir, &err), &err);
+		check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), &dir, &workers[i].dir, &err),
+		      &err);
 	}
 	for (unsigned i = 0; i < threads; i++)
 		pthread_create(&workers[i].thread, NULL, work, &workers[i]);

@@ -14,7 +14,6 @@
 
 #include <btrkit/btrkit.h>
 
-#define TOP_LEVEL 5 /* the subvolume */
 #define TOP 256	/* its root directory */
 
 struct worker {
@@ -58,16 +57,18 @@ static void *work(void *arg)
 		if (w->remove && i == w->files)
 			break;
 		if (w->remove) {
-			check(btrkit_txn_unlink(w->txn, TOP_LEVEL, w->dir, name, len, BTRKIT_UNLINK_FILE, &err), &err);
+			check(btrkit_txn_unlink(w->txn, BTRKIT_TOP_LEVEL, w->dir, name, len, BTRKIT_UNLINK_FILE, &err),
+			      &err);
 			continue;
 		}
-		ret = btrkit_txn_create(w->txn, TOP_LEVEL, w->dir, name, len, NULL, &inode, &err);
+		ret = btrkit_txn_create(w->txn, BTRKIT_TOP_LEVEL, w->dir, name, len, NULL, &inode, &err);
 		if (ret == -ENOSPC)
 			break;
 		check(ret, &err);
-		ret = btrkit_txn_write(w->txn, TOP_LEVEL, inode, 0, data, w->bytes, NULL, &err);
+		ret = btrkit_txn_write(w->txn, BTRKIT_TOP_LEVEL, inode, 0, data, w->bytes, NULL, &err);
 		if (ret == -ENOSPC) {
-			check(btrkit_txn_unlink(w->txn, TOP_LEVEL, w->dir, name, len, BTRKIT_UNLINK_FILE, &err), &err);
+			check(btrkit_txn_unlink(w->txn, BTRKIT_TOP_LEVEL, w->dir, name, len, BTRKIT_UNLINK_FILE, &err),
+			      &err);
 			break;
 		}
 		check(ret, &err);
@@ -141,7 +142,8 @@ int main(int argc, char **argv)
 
 		workers[i].bytes = strtoul(argv[4], NULL, 10);
 		snprintf(name, sizeof(name), "d%u", i);
-		check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), &dir, &workers[i].dir, &err), &err);
+		check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), &dir, &workers[i].dir, &err),
+		      &err);
 	}
 	check(btrkit_txn_commit(txn, NULL, &err), &err);
 	for (int round = 0; round < atoi(argv[3]); round++) {

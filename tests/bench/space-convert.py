@@ -118,7 +118,7 @@ def counts(paths):
     return groups, bitmaps, ranges
 
 
-def judge(results, spent):
+def check(results, spent):
     """Compare what each program made."""
     for who, paths in results.items():
         groups, bitmaps, ranges = counts(paths)
@@ -142,7 +142,7 @@ def measure(name, sources):
                               LINUX_GOAL)
         print(f'    peak memory: btrkit {way.peak / 1e6:.1f} MB, goal {MEMORY_GOAL / 1e6:.1f} MB: '
               f'{"reached" if way.peak <= MEMORY_GOAL else "not reached"}; btrfstune {tuning.peak / 1e6:.1f} MB')
-        judge(results, spent)
+        check(results, spent)
     finally:
         for path in sum(results.values(), []):
             if os.path.exists(path):

@@ -14,7 +14,6 @@
 
 #include <btrkit/btrkit.h>
 
-#define TOP_LEVEL 5 /* the subvolume */
 #define TOP 256	/* its root directory */
 #define CALL (16u << 20)
 
@@ -79,9 +78,9 @@ static double by_library(const char *path, const uint8_t *bytes, uint64_t calls,
 	check(btrkit_io_open(path, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io, &err), err.message);
 	check(btrkit_fs_open(&io, 1, &opts, &fs, &err), err.message);
 	check(btrkit_txn_start(fs, &txn, &err), err.message);
-	check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "big", 3, NULL, &inode, &err), err.message);
+	check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "big", 3, NULL, &inode, &err), err.message);
 	for (uint64_t i = 0; i < calls; i++)
-		check(btrkit_txn_write(txn, TOP_LEVEL, inode, i * CALL, bytes, CALL, &how, &err), err.message);
+		check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, i * CALL, bytes, CALL, &how, &err), err.message);
 	written = now();
 	check(btrkit_txn_commit(txn, NULL, &err), err.message);
 	btrkit_fs_close(fs);

@@ -68,7 +68,7 @@ static bool try_case(const struct coded *c, bool list)
 	int ret;
 
 	edit(disk, c->steps);
-	ret = image_judge(disk, codes);
+	ret = image_check(disk, codes);
 	told = is_expected(c, codes);
 	if (list || !told)
 		printf("%s: %s: %s is reported as: %s\n", c->code, c->image, c->steps,
@@ -135,7 +135,7 @@ static void read_codes(const char *path)
 }
 
 /* @return number of codes without a line, plus cases with an unknown code or image */
-static unsigned judge_list(void)
+static unsigned verify_list(void)
 {
 	size_t n;
 	const struct btrkit_check_code *codes = btrkit_check_codes(&n);
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 		elsewhere += cases[i].done;
 	for (int i = first + 1; i < argc; i++)
 		missed += try_image(argv[i], list);
-	missed += judge_list();
+	missed += verify_list();
 	for (size_t i = 0; i < num_cases; i++)
 		free(cases[i].steps);
 	printf("%zu cases, %u of them elsewhere, %u not as they should be\n", num_cases, elsewhere, missed);

@@ -44,7 +44,7 @@ static uint32_t nodesize(void)
 }
 
 /* Find the place of a copy of a tree block or of data. */
-static bool place_of(uint64_t logical, uint32_t size, unsigned copy, uint64_t *at)
+static bool device_range_of(uint64_t logical, uint32_t size, unsigned copy, uint64_t *at)
 {
 	struct copy c;
 
@@ -67,7 +67,7 @@ static void load(struct edit *e, uint64_t bytenr)
 {
 	uint64_t at;
 
-	if (!place_of(bytenr, nodesize(), 0, &at))
+	if (!device_range_of(bytenr, nodesize(), 0, &at))
 		refuse(e, "the block lies nowhere");
 	sparse_read(e->disk, at, e->bytes, nodesize());
 	e->bytenr = bytenr;
@@ -340,7 +340,7 @@ static void spoil(struct edit *e, unsigned copy, bool data)
 			refuse(e, "no file extent was found");
 		logical = le64_get(((const struct disk_file_extent *)item.data)->disk_bytenr);
 	}
-	if (!place_of(logical, image.fs->items.sectorsize, copy, &at))
+	if (!device_range_of(logical, image.fs->items.sectorsize, copy, &at))
 		refuse(e, "there is no such copy");
 	flip(e, at);
 }

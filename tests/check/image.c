@@ -89,7 +89,7 @@ static int note_code(void *ctx, const struct btrkit_finding *f)
 	return 0;
 }
 
-int image_judge(struct sparse *disk, char codes[CODES_ROOM])
+int image_check(struct sparse *disk, char codes[CODES_ROOM])
 {
 	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_check_options opts = BTRKIT_CHECK_OPTIONS_INIT;
@@ -208,7 +208,7 @@ void image_open(const char *path)
 
 	image.name = path;
 	image.good = sparse_import(path);
-	if (image_judge(image.good, codes))
+	if (image_check(image.good, codes))
 		die(codes);
 	io = sparse_io(image.good);
 	if (btrkit_fs_open(&io, 1, NULL, &image.fs, NULL))

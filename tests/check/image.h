@@ -39,7 +39,7 @@ uint64_t image_item_kind(const struct disk_key *key, const uint8_t *data, uint32
 /*
  * @return 1: findings, 0: none, -1: it could not be opened. @codes: of the findings, each once, in order of the codes
  */
-int image_judge(struct sparse *disk, char codes[CODES_ROOM]);
+int image_check(struct sparse *disk, char codes[CODES_ROOM]);
 
 /* Write all copies of a tree block, with a valid checksum. */
 void image_put_block(struct sparse *disk, uint64_t bytenr, uint8_t *block);

@@ -88,7 +88,7 @@ static void try_one(const struct target *t, const char *field, const char *value
 {
 	struct sparse *disk = changed(t);
 	char codes[CODES_ROOM];
-	const int ret = image_judge(disk, codes);
+	const int ret = image_check(disk, codes);
 	const char *told = ret < 0 ? "not opened" : ret ? codes : "nothing";
 
 	run.cases++;
@@ -199,7 +199,7 @@ static void try_image(const char *path)
 		const struct node_ref ref = { image.blocks[i], NODE_ANY, 0, LEVELS_MAX, NULL };
 		uint8_t *block = malloc(image.fs->items.nodesize);
 
-		if (block && !node_read_alone(image.fs, &ref, block, NULL))
+		if (block && !node_read_uncached(image.fs, &ref, block, NULL))
 			try_block(image.blocks[i], block);
 		free(block);
 	}

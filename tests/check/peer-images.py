@@ -30,7 +30,7 @@ SPEC.loader.exec_module(dump_images)
 FAILURES = 'MISSED', 'NOT OPENED', 'CRASH'
 
 
-def judge(path):
+def check(path):
     """Return the class, and lines with details."""
     status, out, err = dump_images.run(dump_images.BTRKIT, 'check', '--noscan', path)
     peer, peer_out, peer_err = dump_images.run(dump_images.BTRFS, 'check', '--readonly', path)
@@ -61,7 +61,7 @@ def main():
             if why:
                 found, lines = 'not unpacked', [why]
             else:
-                found, lines = judge(image)
+                found, lines = check(image)
             classes[found].append(name)
             if verbose or found in FAILURES or found == 'ours objects':
                 print(f'{found}: {name}', *lines, sep='\n    ')

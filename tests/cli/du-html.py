@@ -18,8 +18,8 @@ import tempfile
 import time
 
 import browser
-from du_page import (AMOUNTS, CELLS, CHOOSE, DATA, check, choose, counts, judge_bars, judge_clean, judge_directories,
-                     judge_image, judge_map, make_page, rows)
+from du_page import (AMOUNTS, CELLS, CHOOSE, DATA, check, choose, counts, check_bars, verify_clean, check_directories,
+                     verify_image, check_map, make_page, rows)
 from tool import BTRKIT, check_failure, digest, run, skip
 
 IMAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'images')
@@ -88,7 +88,7 @@ def as_data(rng, num_owners, made, names=None):
             'sets': found, 'damaged': '0'}
 
 
-def judge_synthetic(page, rng, num_owners, made, subsets):
+def check_synthetic(page, rng, num_owners, made, subsets):
     for _ in range(subsets):
         some = set(rng.sample(range(num_owners), rng.randint(1, num_owners)))
         if rng.random() < 0.7:
@@ -138,19 +138,19 @@ def large(chromium, template, folder):
     page = browser.Page(chromium, path)
     page.settle()
     opened = time.monotonic() - began
-    judge_synthetic(page, rng, 2000, made, 6)
+    check_synthetic(page, rng, 2000, made, 6)
     took = page.run('''(() => {
         const boxes = document.querySelectorAll('.row input'), began = performance.now();
         for (let i = 0; i < 20; i++)
             boxes[i * 50].click();
         document.body.offsetHeight;
         return (performance.now() - began) / 20; })()''')
-    judge_map(page)
+    check_map(page)
     page.click('#sort')
     for order in ('next', 'path', 'created', 'exclusive', 'shared', 'metadata', 'number'):
         page.run(f"document.getElementById('sort').value = '{order}'; "
                  "document.getElementById('sort').dispatchEvent(new Event('change'))")
-    judge_clean(page, 'large')
+    verify_clean(page, 'large')
     page.close()
     return opened, took, os.path.getsize(path)
 
@@ -161,8 +161,8 @@ def numbers_of_64_bits(chromium, template, folder):
     for name, largest in (('wide', 1 << 58), ('wrapping', 1 << 64)):
         made = synthetic(rng, 9, 200, largest)
         page = browser.Page(chromium, filled(template, folder, name, as_data(rng, 9, made)))
-        judge_synthetic(page, rng, 9, made, 40)
-        judge_clean(page, name)
+        check_synthetic(page, rng, 9, made, 40)
+        verify_clean(page, name)
         page.close()
 
 
@@ -224,7 +224,7 @@ def hostile(chromium, template, folder):
     check('Label </script>&"\\u{202e}, ' in page.run("document.getElementById('which').textContent"))
     shown = page.run('document.body.innerText')
     check(not re.search('[\u202e\u2028\u2029\x1b\x7f\x01\r]', shown))
-    judge_clean(page, 'hostile')
+    verify_clean(page, 'hostile')
     page.close()
     # The same names as labels of sets, in synthetic data without paths.
     names = [name.decode(errors='surrogateescape') for name in HOSTILE]
@@ -232,7 +232,7 @@ def hostile(chromium, template, folder):
     made = synthetic(rng, len(names), 60, 1 << 30)
     page = browser.Page(chromium, filled(template, folder, 'made-up', as_data(rng, len(names), made, names)))
     check([row['name'] for row in rows(page)] == [name[1:] for name in SHOWN])
-    judge_clean(page, 'made up')
+    verify_clean(page, 'made up')
     page.close()
 
 
@@ -280,7 +280,7 @@ def keyboard(chromium, file):
     page.key('Enter', windowsVirtualKeyCode=13, text='\r')
     check(page.run(crumbs) > 1 and name in page.run("document.querySelector('#crumbs [aria-current]').textContent"))
     check(page.run(f"document.getElementById('map').contains({FOCUSED})"))
-    deeper = judge_map(page)
+    deeper = check_map(page)
     for _ in range(page.run(crumbs) - 1):
         page.key('Escape')
     check(page.run(crumbs) == 1 and [cell['label'] for cell in page.run(CELLS)] == labels and len(deeper) < len(labels))
@@ -321,7 +321,7 @@ def keyboard(chromium, file):
     page.run("[...document.querySelectorAll('#map .cell.shared')].find(cell => /, shared by 2,/.test(cell.ariaLabel))"
              ".click(); document.querySelector('#detail button').click()")
     check(len(page.run(checked)) == 2, page.run(checked))
-    judge_clean(page, 'keyboard')
+    verify_clean(page, 'keyboard')
     page.close()
 
 
@@ -334,19 +334,19 @@ def shapes(chromium, file):
         back = page.run("getComputedStyle(document.body).backgroundColor")
         level = sum(map(int, re.findall(r'\d+', back)[:3])) / 3
         check(level < 60 if dark else level > 200, back)
-        judge_map(page)
-        judge_bars(page)
+        check_map(page)
+        check_bars(page)
         for measure in ('data', 'metadata', 'both'):
             page.run(f"document.getElementById('measure').value = '{measure}'; "
                      "document.getElementById('measure').dispatchEvent(new Event('change'))")
-            judge_map(page)
+            check_map(page)
         for selector in ('#freed-both', '#map', '#search'):
             check(page.run(f"(e => e.offsetWidth * e.offsetHeight)(document.querySelector('{selector}'))") > 0)
         unnamed = page.run('''[...document.querySelectorAll('button, input, select')].filter(e => !(e.ariaLabel ||
             (e.localName === 'button' && e.textContent.trim()) || (e.labels && [...e.labels].some(l =>
             [...l.childNodes].some(n => n !== e && n.textContent.trim()))))).map(e => e.outerHTML)''')
         check(unnamed == [], unnamed)
-        judge_clean(page, width)
+        verify_clean(page, width)
         page.close()
 
 
@@ -361,7 +361,7 @@ def damage(chromium, folder):
     page = browser.Page(chromium, file)
     check(page.run("document.getElementById('damage').textContent").startswith('1 place could not be read'))
     check(page.run("document.getElementById('damage').offsetHeight") > 0)
-    judge_clean(page, 'damaged')
+    verify_clean(page, 'damaged')
     page.close()
 
 
@@ -434,14 +434,14 @@ def main():
             path = unpack.unpack(f'good-{name}', folder, quick=True)
             pages[name] = make_page(path, os.path.join(folder, f'{name}.html'))
             page = browser.Page(chromium, pages[name])
-            judge_image(page, path, rng)
+            verify_image(page, path, rng)
             check(page.run("document.getElementById('view').offsetHeight") == 0)
-            judge_clean(page, name)
+            verify_clean(page, name)
             page.close()
             file = make_page(path, os.path.join(folder, f'{name}-paths.html'), '--paths')
             page = browser.Page(chromium, file)
-            judge_directories(page, path, file)
-            judge_clean(page, name)
+            check_directories(page, path, file)
+            verify_clean(page, name)
             page.close()
         keyboard(chromium, pages['generations'])
         shapes(chromium, pages['generations'])

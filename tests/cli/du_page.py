@@ -59,7 +59,7 @@ def rows(page):
     return page.run(ROWS)
 
 
-def judge_bars(page):
+def check_bars(page):
     found = rows(page)
     most = max(sum(int(bytes_) for bytes_, _ in row['bar']) for row in found)
     for row in found:
@@ -70,7 +70,7 @@ def judge_bars(page):
     return found
 
 
-def judge_map(page):
+def check_map(page):
     """The areas of cells with the same parent are in proportion to bytes; the cells lie inside it without overlap."""
     cells = page.run(CELLS)
     check(cells and [cell['tab'] for cell in cells].count(0) == 1, cells)
@@ -106,7 +106,7 @@ def whole_of_map(page, total):
     check(drawn > total * 0.98, drawn, total)
 
 
-def judge_clean(page, *what):
+def verify_clean(page, *what):
     check(page.complaints() == [], what, page.complaints())
 
 
@@ -118,7 +118,7 @@ def du(path, *args):
     return [json.loads(line) for line in out.splitlines()[1:]]
 
 
-def judge_subset(page, subset, answer, alone):
+def check_subset(page, subset, answer, alone):
     said = choose(page, subset)
     check(said['space'] == [str(answer[f'freed_{name}']) for name in AMOUNTS], subset, said, answer)
     check(said['both'] == str(answer['freed_data'] + answer['freed_metadata']), said)
@@ -139,7 +139,7 @@ def both(answer):
     return answer['freed_data'] + answer['freed_metadata']
 
 
-def judge_subsets(page, path, ids, subsets):
+def check_subsets(page, path, ids, subsets):
     """For each subset: what it frees, and how much each further subvolume would add, which is the difference to the
     larger subset."""
     subsets = [sorted(subset) for subset in subsets]
@@ -151,16 +151,16 @@ def judge_subsets(page, path, ids, subsets):
         base = both(answers[frozenset(subset)])
         alone = [(both(answers[frozenset({*subset, one})]) - base, one) for one in ids if one not in subset]
         alone = sorted((one for one in alone if one[0]), key=lambda one: (-one[0], ids.index(one[1])))
-        judge_subset(page, subset, answers[frozenset(subset)], [[str(one), str(more)] for more, one in alone])
+        check_subset(page, subset, answers[frozenset(subset)], [[str(one), str(more)] for more, one in alone])
 
 
-def judge_image(page, path, rng, subsets=15):
+def verify_image(page, path, rng, subsets=15):
     """Compare the page of an image."""
     found = du(path)
     owners = {row['id']: row for row in found if row.get('owner') in ('subvolume', 'dying')}
     # Subvolumes that are being deleted come last.
     ids = sorted(owners, key=lambda number: (owners[number]['owner'] == 'dying', number))
-    shown = judge_bars(page)
+    shown = check_bars(page)
     check({int(row['id']) for row in shown} == set(ids) and len(shown) == len(ids), shown, ids)
     for row in shown:
         owner = owners[int(row['id'])]
@@ -168,16 +168,16 @@ def judge_image(page, path, rng, subsets=15):
                                str(owner['referenced']['metadata'])], row, owner)
     total, = (row['total']['referenced'] for row in found if 'total' in row)
     whole_of_map(page, total['data'] + total['metadata'])
-    judge_map(page)
+    check_map(page)
     if len(ids) < 6:
         chosen = [s for n in range(1, len(ids) + 1) for s in itertools.combinations(ids, n)]
     else:
         chosen = [rng.sample(ids, rng.randint(1, len(ids))) for _ in range(subsets)]
-    judge_subsets(page, path, ids, chosen)
+    check_subsets(page, path, ids, chosen)
     return ids
 
 
-def judge_directories(page, path, file):
+def check_directories(page, path, file):
     """The directories of `--paths` that free something; on the map each contains its subdirectories and the rest."""
     with open(file, encoding='utf-8') as f:
         data = json.loads(DATA.search(f.read()).group(2))
@@ -201,7 +201,7 @@ def judge_directories(page, path, file):
         name, (frees, below) = entries.pop(0)
         seen += 1
         wanted = sorted((size for size in (*below, frees - sum(below)) if size), reverse=True)
-        cells = sorted((int(cell['bytes']) for cell in judge_map(page) if cell['level'] == 1), reverse=True)
+        cells = sorted((int(cell['bytes']) for cell in check_map(page) if cell['level'] == 1), reverse=True)
         check(cells == wanted[:len(cells)] and sum(cells) * 1.02 >= sum(wanted), name, cells, wanted)
         counts['directories'] += 1
         button = page.run("document.querySelector('#map-list button')?.getAttribute('aria-label')")

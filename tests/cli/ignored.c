@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* In this process the option is kept, and the end of the command line acts like --help. */
-static bool judging;
+static bool checking;
 
 static void note(const char *option)
 {
@@ -41,7 +41,7 @@ static bool is_taken(void)
 		waitpid(pid, &status, 0);
 		return status;
 	}
-	judging = true;
+	checking = true;
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
@@ -68,8 +68,8 @@ int getopt_long(int argc, char *const *argv, const char *shorts, const struct op
 	for (;;) {
 		int at = -1, c = real(argc, argv, shorts, longs, asked ? &at : ret_index);
 
-		if (!asked || judging)
-			return c == -1 && judging ? value_of(longs, "help") : c;
+		if (!asked || checking)
+			return c == -1 && checking ? value_of(longs, "help") : c;
 		for (at = at < 0 ? 0 : at; longs[at].name && longs[at].val != c; at++)
 			;
 		if (c == -1 || !longs[at].name)

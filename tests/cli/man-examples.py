@@ -108,7 +108,7 @@ class World:
                 self.do('btrkit space-cache convert --to v1 dev/sdb1')
 
 
-def judge(command, out):
+def check(command, out):
     if not out and not SILENT.search(command):
         sys.exit(f'man-examples: {command}: prints nothing')
     for part, want in PRINTS.items():
@@ -137,7 +137,7 @@ def main(manual):
                 if name == 'btrkit-edit' and not command.startswith('btrkit'):
                     world.do('btrkit edit disk.img', here.encode())
                 else:
-                    judge(here, world.do(here))
+                    check(here, world.do(here))
                 ran += 1
     print(f'{ran} examples')
 

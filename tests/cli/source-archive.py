@@ -229,7 +229,7 @@ def what_must_not_be_is_refused():
     bad('no such directory in the source', tar(('a', FILE)), '-s', 'b')
 
 
-def attributes_are_judged():
+def attributes_are_checked():
     """Names and attributes that Linux's btrfs would not show, or could not remove, are refused with a message."""
     def entries(*rows):
         return struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *row, 0xffffffff) for row in rows)
@@ -326,7 +326,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         compressed_damage_is_found(trees_come_out_equal(folder))
     what_must_not_be_is_refused()
-    attributes_are_judged()
+    attributes_are_checked()
     members_are_understood()
     absolute_paths_begin_at_the_top()
     links_have_the_mode_of_linux()

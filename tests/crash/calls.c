@@ -229,7 +229,7 @@ static bool is_empty(const struct btrkit_error *err)
 	return !err->code && !err->err && !err->places && !err->message[0] && !err->field[0] && !err->copies[0];
 }
 
-static void judge(const struct caller *c, int ret, unsigned needs)
+static void check_call(const struct caller *c, int ret, unsigned needs)
 {
 	char line[BTRKIT_ERROR_LINE];
 
@@ -319,7 +319,7 @@ static void open_again(struct caller *c, struct device *d)
 	begin_trouble(c, d);
 	ret = btrkit_fs_open(&c->io, 1, &opts, &fs, &c->err);
 	end_trouble(d);
-	judge(c, ret, 0);
+	check_call(c, ret, 0);
 	c->writable = opts.flags & BTRKIT_OPEN_WRITE;
 	if (ret) {
 		opts = (struct btrkit_open_options){ .flags = BTRKIT_OPEN_WRITE };
@@ -347,7 +347,7 @@ static void start(struct caller *c, struct device *d)
 	begin_trouble(c, d);
 	ret = btrkit_txn_start(c->fs, &c->txn, &c->err);
 	end_trouble(d);
-	judge(c, ret, 0);
+	check_call(c, ret, 0);
 	if (ret) {
 		c->txn = NULL;
 		return;
@@ -372,7 +372,7 @@ static void end(struct caller *c, struct device *d, uint64_t *known)
 	ret = btrkit_txn_commit(c->txn, &state, &c->err);
 	end_trouble(d);
 	c->txn = NULL;
-	judge(c, ret, 0);
+	check_call(c, ret, 0);
 	if (!ret && state != BTRKIT_COMMIT_NEW)
 		die("the commit succeeded, but not with the new state");
 	now.mirrors_lag = ret && (now.mirrors_lag || state != BTRKIT_COMMIT_OLD || c->may_commit);
@@ -389,7 +389,7 @@ static void one_call(struct caller *c, struct device *d, uint64_t *known)
 	begin_trouble(c, d);
 	ret = call->call(c);
 	end_trouble(d);
-	judge(c, ret, call->needs);
+	check_call(c, ret, call->needs);
 	/* These calls run transactions of their own. */
 	if (own_txn) {
 		now.mirrors_lag |= ret != 0;
@@ -443,7 +443,7 @@ static void *work(void *arg)
 		c->err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 		called = call->name;
 		ret = call->call(c);
-		judge(c, ret, call->needs);
+		check_call(c, ret, call->needs);
 	}
 	return NULL;
 }

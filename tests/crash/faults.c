@@ -14,7 +14,7 @@
 #include <btrkit/mkfs.h>
 
 #include "filling.h"
-#include "judge.h"
+#include "verify.h"
 
 #define SIZE (128ull << 20)
 
@@ -82,7 +82,7 @@ static bool is_one_line(const struct btrkit_error *err)
  * Run one fault.
  * @return whether mkfs failed as it must and left a permitted state; *ret: the return value of mkfs
  */
-static bool try_one(const struct judge *j, struct failing f, bool once, int *ret, uint64_t *holds)
+static bool try_one(const struct check *j, struct failing f, bool once, int *ret, uint64_t *holds)
 {
 	struct sparse *state = sparse_create(SIZE, j->before);
 	struct btrkit_io *io = failing_device(state, &f, once);
@@ -93,7 +93,7 @@ static bool try_one(const struct judge *j, struct failing f, bool once, int *ret
 
 	*ret = make(io, new_fsid, &err);
 	btrkit_io_close(io);
-	found = judge_state(j, state, why);
+	found = check_state(j, state, why);
 	sparse_free(state);
 	if (found < 0)
 		printf("call %" PRIu64 " fails: %s\n", f.fail_at, why);
@@ -111,7 +111,7 @@ static bool try_one(const struct judge *j, struct failing f, bool once, int *ret
 	return found >= 0 && !(once && found == HOLDS_NEW);
 }
 
-static bool try_all(const struct judge *j, uint64_t calls, uint64_t *tried, uint64_t *holds)
+static bool try_all(const struct check *j, uint64_t calls, uint64_t *tried, uint64_t *holds)
 {
 	static const int errors[] = { -EIO, -ENOSPC };
 	bool good = true;
@@ -139,15 +139,15 @@ static bool run(void)
 	struct failing count = { .fail_at = UINT64_MAX };
 	struct btrkit_io *io = failing_device(after, &count, true);
 	uint64_t tried = 0, holds[3] = { 0 };
-	struct judge j;
+	struct check j;
 	bool good;
 
 	if (make(sparse_io(before), old_fsid, NULL) || make(io, new_fsid, NULL))
 		return false;
 	btrkit_io_close(io);
-	j = judge_create(before, after);
+	j = check_create(before, after);
 	good = try_all(&j, count.calls, &tried, holds);
-	judge_release(&j);
+	check_release(&j);
 	sparse_free(after);
 	sparse_free(before);
 	printf("%scompared %" PRIu64 " failures of %" PRIu64 " calls: %" PRIu64 " leave no filesystem, %" PRIu64

@@ -174,7 +174,7 @@ static uint8_t type_of(uint32_t mode)
 	       S_ISFIFO(mode) ? FT_FIFO : S_ISSOCK(mode) ? FT_SOCK : S_ISLNK(mode) ? FT_SYMLINK : FT_UNKNOWN;
 }
 
-static int judge_inode(const struct walk *w, const struct seen *s, struct btrkit_error *err)
+static int check_inode(const struct walk *w, const struct seen *s, struct btrkit_error *err)
 {
 	const struct inode_item *i = &s->item;
 
@@ -232,7 +232,7 @@ static int read_file(const struct walk *w, const struct seen *s, struct btrkit_e
 	return ret;
 }
 
-static int judge_walk(const struct walk *w, struct btrkit_error *err)
+static int verify_walk(const struct walk *w, struct btrkit_error *err)
 {
 	int ret = 0;
 
@@ -244,7 +244,7 @@ static int judge_walk(const struct walk *w, struct btrkit_error *err)
 		/* Skip the inodes of the v1 space cache and of the free inode cache. */
 		if (s->inode < 256 || s->inode > UINT64_MAX - 256)
 			continue;
-		ret = judge_inode(w, s, err);
+		ret = check_inode(w, s, err);
 		if (!ret && S_ISREG(s->item.mode))
 			ret = read_file(w, s, err);
 	}
@@ -299,14 +299,14 @@ static int walk_item(void *ctx, uint64_t id, const struct item *item, struct btr
 static int walk_end(void *ctx, struct btrkit_error *err)
 {
 	struct walk *w = ctx;
-	const int ret = judge_walk(w, err);
+	const int ret = verify_walk(w, err);
 
 	walk_release(w);
 	*w = (struct walk){ .fs = w->fs };
 	return ret;
 }
 
-int file_trees_judge(struct btrkit_fs *fs, struct btrkit_error *err)
+int file_trees_check(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct walk w = { .fs = fs };
 	const int ret = each_tree(fs, walk_item, walk_end, &w, err);

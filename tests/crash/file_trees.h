@@ -12,7 +12,7 @@
 #include "lib/tree/filesystem.h"
 
 /* @return 0; -EUCLEAN: the first inconsistency; <0 */
-int file_trees_judge(struct btrkit_fs *fs, struct btrkit_error *err);
+int file_trees_check(struct btrkit_fs *fs, struct btrkit_error *err);
 
 /* Preallocated space of files: its contents are never read, and some of it may be overwritten before a commit. */
 struct kept_space {

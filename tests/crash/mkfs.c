@@ -15,7 +15,7 @@
 #include <btrkit/mkfs.h>
 
 #include "filling.h"
-#include "judge.h"
+#include "verify.h"
 #include "lib/format/super.h"
 #include "states.h"
 
@@ -28,7 +28,7 @@ struct trial {
 	bool has_old;
 	bool filled;
 	struct btrkit_mkfs_options opts;
-	struct judge judge;
+	struct check check;
 	struct log log;
 	/* counts of examined states */
 	uint64_t states, holds[3], bad;
@@ -54,7 +54,7 @@ static void look(void *ctx, const struct disks *disks, const char *what, size_t 
 	struct trial *t = ctx;
 	struct sparse *state = disks->at[0];
 	char why[300];
-	int holds = judge_state(&t->judge, state, why);
+	int holds = check_state(&t->check, state, why);
 
 	t->states++;
 	if (holds < 0) {
@@ -184,13 +184,13 @@ static void run(struct trial *t, const struct defect *defect)
 	io = log_record(&t->log, 0, after);
 	make(io, &t->opts);
 	btrkit_io_close(io);
-	t->judge = judge_create(before, after);
+	t->check = check_create(before, after);
 	t->planted = defect;
 	if (defect)
 		defect->plant(&t->log);
-	base = disks_one(t->judge.before);
+	base = disks_one(t->check.before);
 	states_enumerate(&(struct states){ &t->log, &base, SEEDS, 1, look, t });
-	judge_release(&t->judge);
+	check_release(&t->check);
 	log_release(&t->log);
 	sparse_free(after);
 	sparse_free(before);

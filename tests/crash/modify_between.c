@@ -33,15 +33,15 @@ int __wrap_ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, 
 	return ret ? ret : __real_ticket_enter(txn, need, err);
 }
 
-int __real_ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
-			struct btrkit_error *err);
-int __wrap_ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
-			struct btrkit_error *err);
+int __real_ticket_exclusive(struct btrkit_txn *txn, const struct ticket_need *need,
+			    const struct ticket_exclusive *alone, struct btrkit_error *err);
+int __wrap_ticket_exclusive(struct btrkit_txn *txn, const struct ticket_need *need,
+			    const struct ticket_exclusive *alone, struct btrkit_error *err);
 
-int __wrap_ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
-			struct btrkit_error *err)
+int __wrap_ticket_exclusive(struct btrkit_txn *txn, const struct ticket_need *need,
+			    const struct ticket_exclusive *alone, struct btrkit_error *err)
 {
-	const int ret = is_time() ? txn_commit_alone(txn, err) : 0;
+	const int ret = is_time() ? txn_commit_exclusive(txn, err) : 0;
 
-	return ret ? ret : __real_ticket_alone(txn, need, alone, err);
+	return ret ? ret : __real_ticket_exclusive(txn, need, alone, err);
 }

@@ -55,7 +55,7 @@ void doing_allow(struct doing *d, int error)
 
 struct btrkit_found at(struct doing *d, const char *path)
 {
-	struct btrkit_found found = { .root = TOP_LEVEL, .inode = TOP };
+	struct btrkit_found found = { .root = BTRKIT_TOP_LEVEL, .inode = TOP };
 
 	while (*path && !d->ret) {
 		const size_t len = strcspn(path, "/");

@@ -6,7 +6,6 @@
 
 #include <btrkit/btrkit.h>
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 
 struct doing {

@@ -9,9 +9,9 @@ import sys
 
 BEGIN, END = "<!-- crash states -->\n", "<!-- end of crash states -->\n"
 LOOKED = re.compile(r"^(.+): \d+ commits?, .* (\d+) states looked at, (\d+) distinct.* removed (\d+) times", re.M)
-JUDGED = re.compile(r"^(.+): (\d+) states judged by Linux, (\d+) also", re.M)
-# Tests that examine states, and tests that let Linux judge some of them.
-TESTS = {"crash-txn-deep": LOOKED, "crash-modify-deep": LOOKED, "txn-crash-deep": JUDGED, "modify-crash-deep": JUDGED}
+CHECKED = re.compile(r"^(.+): (\d+) states checked by Linux, (\d+) also", re.M)
+# Tests that examine states, and tests that let Linux check some of them.
+TESTS = {"crash-txn-deep": LOOKED, "crash-modify-deep": LOOKED, "txn-crash-deep": CHECKED, "modify-crash-deep": CHECKED}
 PROFILE = re.compile(r"(raid\w+), (.*)")
 NODES = re.compile(r"(.*), (\d+)K")
 
@@ -29,8 +29,8 @@ def place(kind):
 
 
 def read(log):
-    """For each operation: its forms, and the sums of states, distinct states, removals of devices, states judged by
-    Linux, and those judged with devices missing."""
+    """For each operation: its forms, and the sums of states, distinct states, removals of devices, states checked by
+    Linux, and those checked with devices missing."""
     forms, sums, found = collections.defaultdict(list), collections.defaultdict(lambda: [0] * 5), set()
     with open(log, encoding="utf-8") as lines:
         for line in lines:
@@ -53,7 +53,7 @@ def read(log):
 
 def table(log):
     forms, sums = read(log)
-    yield "| operation | on | states | distinct | devices removed | judged by Linux | without devices |"
+    yield "| operation | on | states | distinct | devices removed | checked by Linux | without devices |"
     yield "|---|---|---|---|---|---|---|"
     for operation, on in forms.items():
         yield f"| {operation} | {'; '.join(on)} | " + " | ".join(f"{n:,}" for n in sums[operation]) + " |"

@@ -15,8 +15,8 @@
  *	--defect N	only this defect; -1: none
  *	--export	write COUNT states from all kinds into DIR, with a list of them
  *
- * crash-modify is the same program with kinds of transactions that change files: each state that was judged is then
- * opened for writing, changed, committed and judged again.
+ * crash-modify is the same program with kinds of transactions that change files: each state that was checked is then
+ * opened for writing, changed, committed and checked again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@
 #include "states.h"
 #include "txn_base.h"
 #include "txn_defects.h"
-#include "txn_judge.h"
+#include "txn_check.h"
 #include "txn_kinds.h"
 
 struct seen {
@@ -43,7 +43,7 @@ struct trial {
 	struct disks before;
 	struct disks older, first; /* for an earlier power failure: the state before that commit, and after it */
 	struct log log;
-	struct txn_judge judge;
+	struct txn_check check;
 	bool planted; /* a defect is planted: one bad state is expected */
 	unsigned step; /* continue from one in so many states */
 	uint64_t looked, bad;
@@ -95,14 +95,14 @@ int __wrap_txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err
 	return txn->generation == generation ? ret : note_inner(ret, before);
 }
 
-int __real_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err);
-int __wrap_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err);
+int __real_txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err);
+int __wrap_txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err);
 
-int __wrap_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
+int __wrap_txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	const uint64_t generation = txn->generation;
 	const size_t before = recording ? recording->n : 0;
-	const int ret = __real_txn_commit_alone(txn, err);
+	const int ret = __real_txn_commit_exclusive(txn, err);
 
 	return txn->generation == generation ? ret : note_inner(ret, before);
 }
@@ -172,7 +172,7 @@ static int record(struct trial *t, struct btrkit_error *err)
 {
 	int ret = t->kind->behind ? crash_before(t, err) : 0;
 
-	t->judge.behind = t->kind->behind;
+	t->check.behind = t->kind->behind;
 	return ret ? ret : record_work(t, &t->log, err);
 }
 
@@ -180,14 +180,14 @@ static int record(struct trial *t, struct btrkit_error *err)
 static bool find_committed(struct trial *t)
 {
 	struct disks state = disks_over(t->kind->behind ? &t->older : &t->before);
-	bool good = txn_judge_add(&t->judge, state, t->why);
+	bool good = txn_check_add(&t->check, state, t->why);
 
 	if (good && t->kind->behind)
-		good = txn_judge_add(&t->judge, disks_over(&t->first), t->why);
+		good = txn_check_add(&t->check, disks_over(&t->first), t->why);
 	for (size_t i = find_mark(&t->log, 0); good && i < t->log.n; i = find_mark(&t->log, i + 1)) {
 		state = disks_over(&t->before);
 		log_apply(t->log.events, i, &state);
-		good = txn_judge_add(&t->judge, state, t->why);
+		good = txn_check_add(&t->check, state, t->why);
 	}
 	return good;
 }
@@ -212,7 +212,7 @@ static void export(struct trial *t, const struct disks *state, int holds, bool t
 		return;
 	snprintf(path, sizeof(path), "%s/%u", t->folder, number);
 	disks_export(state, path);
-	fprintf(t->list, "%u\t%u\t%u\t%s\t%s\t%d\n", number++, state->n, t->judge.spare, torn ? "torn" : "whole",
+	fprintf(t->list, "%u\t%u\t%u\t%s\t%s\t%d\n", number++, state->n, t->check.spare, torn ? "torn" : "whole",
 		t->kind->name, holds);
 }
 
@@ -246,7 +246,7 @@ static bool run_again(struct trial *t, const struct disks *state, char why[WHY_S
 	if (!work(io, after.n, t->kind->after ? t->kind->after : t->kind->work, &err)) {
 		/* If nothing was left to do, the superblocks are as the crash left them. */
 		known = disks_hash(&after, state) ? 0 : AUDIT_SUPERS;
-		good = is_level(state) && txn_judge_whole(&t->judge, &after, known, NULL, why);
+		good = is_level(state) && txn_check_whole(&t->check, &after, known, NULL, why);
 		t->again++;
 	} else {
 		btrkit_error_format(&err, why, WHY_SIZE);
@@ -280,7 +280,7 @@ static void look(void *ctx, const struct disks *state, const char *what, size_t 
 	if (supers_of(state->at[0]) < 2 && strcmp(what, "prefix"))
 		return;
 	t->looked++;
-	holds = txn_judge_state(&t->judge, state, durable(t, at), &torn, why);
+	holds = txn_check_state(&t->check, state, durable(t, at), &torn, why);
 	HASH_FIND(hh, t->seen, &hash, sizeof(hash), seen);
 	if (holds < 0)
 		tell_bad(t, what, at, why);
@@ -314,7 +314,7 @@ static void forget_seen(struct trial *t)
 static void release(struct trial *t)
 {
 	forget_seen(t);
-	txn_judge_release(&t->judge);
+	txn_check_release(&t->check);
 	log_release(&t->log);
 	disks_free(&t->before);
 	disks_free(&t->first);
@@ -334,11 +334,11 @@ static void export_committed(struct trial *t, unsigned kind)
 {
 	char path[4096];
 
-	for (size_t i = 0; i < t->judge.n; i++) {
+	for (size_t i = 0; i < t->check.n; i++) {
 		snprintf(path, sizeof(path), "%s/committed-%u-%zu", t->folder, kind, i);
-		disks_export(&t->judge.states[i].disks, path);
-		fprintf(t->list, "committed-%u-%zu\t%u\t%u\tcommitted\t%s\t%zu\n", kind, i, t->before.n,
-			t->judge.spare, t->kind->name, i);
+		disks_export(&t->check.states[i].disks, path);
+		fprintf(t->list, "committed-%u-%zu\t%u\t%u\tcommitted\t%s\t%zu\n", kind, i, t->before.n, t->check.spare,
+			t->kind->name, i);
 	}
 }
 
@@ -357,7 +357,7 @@ static bool run_kind(const struct kind *kind, char **images, const struct option
 {
 	struct trial t = { .kind = kind,
 			   .before = base_of(kind, images),
-			   .judge = { .spare = spare_of(kind), .files = kind->after },
+			   .check = { .spare = spare_of(kind), .files = kind->after },
 			   .step = o->effort->again };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	bool every = true;
@@ -367,23 +367,23 @@ static bool run_kind(const struct kind *kind, char **images, const struct option
 		printf("%s: %s\n", kind->name, btrkit_error_format(&err, line, sizeof(line)));
 		t.bad++;
 	} else if (!find_committed(&t)) {
-		printf("%s: after commit %zu: %s\n", kind->name, t.judge.n, t.why);
+		printf("%s: after commit %zu: %s\n", kind->name, t.check.n, t.why);
 		t.bad++;
 	} else {
 		enumerate(&t, o->effort);
 		printf("%s: %zu commits, %zu writes and flushes, %" PRIu64 " states looked at, %u distinct: ",
-		       kind->name, t.judge.n - 1, t.log.n - (t.judge.n - 1), t.looked, HASH_COUNT(t.seen));
-		for (size_t i = 0; i < t.judge.n; i++) {
+		       kind->name, t.check.n - 1, t.log.n - (t.check.n - 1), t.looked, HASH_COUNT(t.seen));
+		for (size_t i = 0; i < t.check.n; i++) {
 			printf("%s%" PRIu64, i ? "+" : "", t.holds[i]);
 			every &= t.holds[i] || (!i && kind->behind);
 		}
 		printf(" of each committed one, %" PRIu64 " with a torn primary, %" PRIu64
 		       " where it was run again, %" PRIu64 " where that was refused; devices were removed %" PRIu64
 		       " times, all was read %" PRIu64 " times; %" PRIu64 " bad\n",
-		       t.torn, t.again, t.refused, t.judge.removed, t.judge.judged, t.bad);
+		       t.torn, t.again, t.refused, t.check.removed, t.check.checked, t.bad);
 	}
 	*states += HASH_COUNT(t.seen);
-	*removed += t.judge.removed;
+	*removed += t.check.removed;
 	if (o->folder && !t.bad) {
 		char path[4096];
 
@@ -407,10 +407,9 @@ static bool run_kind(const struct kind *kind, char **images, const struct option
 static bool run_defect(unsigned number, char **images)
 {
 	const struct kind *kind = kind_find(defects[number].kind);
-	struct trial t = { .kind = kind,
-			   .judge = { .spare = spare_of(kind), .files = kind->after },
-			   .planted = true,
-			   .step = 1 };
+	struct trial t = {
+		.kind = kind, .check = { .spare = spare_of(kind), .files = kind->after }, .planted = true, .step = 1
+	};
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	const char *how = "a state";
 	bool planted;

@@ -297,9 +297,9 @@ WRAPPED(int, extent_ranges_next, struct extent_ranges *r, struct range *free, st
 	return __real_extent_ranges_next(r, free, err);
 }
 
-WRAPPED(int, commit_level_supers, struct btrkit_fs *fs, struct btrkit_error *err)
+WRAPPED(int, commit_sync_supers, struct btrkit_fs *fs, struct btrkit_error *err)
 {
-	return planted_wrong(NOT_LEVEL, 0) ? 0 : __real_commit_level_supers(fs, err);
+	return planted_wrong(NOT_LEVEL, 0) ? 0 : __real_commit_sync_supers(fs, err);
 }
 
 WRAPPED(int, parity_generate, unsigned n, size_t len, uint8_t *const *data, uint8_t *p, uint8_t *q,
@@ -314,9 +314,9 @@ WRAPPED(int, parity_generate, unsigned n, size_t len, uint8_t *const *data, uint
 	return ret;
 }
 
-WRAPPED(int, space_sort_rows, struct space *s, struct space_group *g, struct btrkit_error *err)
+WRAPPED(int, space_sort_full_stripes, struct space *s, struct space_group *g, struct btrkit_error *err)
 {
-	return planted_wrong(ROWS_IN_PART, 0) ? 0 : __real_space_sort_rows(s, g, err);
+	return planted_wrong(ROWS_IN_PART, 0) ? 0 : __real_space_sort_full_stripes(s, g, err);
 }
 
 WRAPPED(int, csums_trim, struct btrkit_txn *txn, const struct range *dead, struct btrkit_error *err)

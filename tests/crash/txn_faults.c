@@ -16,7 +16,7 @@
 
 #include "lib/commit/txn.h"
 #include "txn_base.h"
-#include "txn_judge.h"
+#include "txn_check.h"
 
 enum fault {
 	WRITE_ONCE,
@@ -62,7 +62,7 @@ static struct {
 struct trial {
 	const struct kind *kind;
 	struct sparse *before;
-	struct txn_judge judge;
+	struct txn_check check;
 	unsigned commits; /* without failures */
 	uint64_t tried, refused, went_on;
 	uint64_t states[3];
@@ -173,7 +173,7 @@ int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *s
 	if (ret || fs->super.generation == before)
 		return ret;
 	commits.good++;
-	if (keep && !txn_judge_add(&keep->judge, disks_one(sparse_clone(kept_device)), why))
+	if (keep && !txn_check_add(&keep->check, disks_one(sparse_clone(kept_device)), why))
 		exit(1);
 	return 0;
 }
@@ -189,7 +189,7 @@ static int note_inner(struct btrkit_txn *txn, uint64_t generation, int ret)
 		return ret;
 	}
 	commits.good++;
-	if (keep && !txn_judge_add(&keep->judge, disks_one(sparse_clone(kept_device)), why))
+	if (keep && !txn_check_add(&keep->check, disks_one(sparse_clone(kept_device)), why))
 		exit(1);
 	return ret;
 }
@@ -204,14 +204,14 @@ int __wrap_txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err
 	return note_inner(txn, generation, __real_txn_commit_and_go_on(txn, err));
 }
 
-int __real_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err);
-int __wrap_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err);
+int __real_txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err);
+int __wrap_txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err);
 
-int __wrap_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
+int __wrap_txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	const uint64_t generation = txn->generation;
 
-	return note_inner(txn, generation, __real_txn_commit_alone(txn, err));
+	return note_inner(txn, generation, __real_txn_commit_exclusive(txn, err));
 }
 
 /* The same times and UUIDs in every run, because the results are compared. */
@@ -348,7 +348,7 @@ static int work(const struct kind *kind, struct failing *f, bool *refuses, struc
 }
 
 /* Check what was reported about the failure. */
-static void judge_error(struct trial *t, const struct failing *f, int ret, const struct btrkit_error *err)
+static void check_error(struct trial *t, const struct failing *f, int ret, const struct btrkit_error *err)
 {
 	static const char *const words[] = { "the filesystem is unchanged", "was changed", "it is unknown" };
 	const bool memory_fault = f->fault >= MEMORY_ONCE;
@@ -373,8 +373,8 @@ static void judge_error(struct trial *t, const struct failing *f, int ret, const
 }
 
 /* Check that the contents of the device match what was reported. */
-static void judge_device(struct trial *t, const struct failing *f, struct sparse *device, int ret,
-			 const struct btrkit_error *err)
+static void verify_device(struct trial *t, const struct failing *f, struct sparse *device, int ret,
+			  const struct btrkit_error *err)
 {
 	const struct disks disks = disks_one(device);
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
@@ -383,11 +383,11 @@ static void judge_device(struct trial *t, const struct failing *f, struct sparse
 	bool torn = false;
 	int holds;
 
-	holds = txn_judge_state(&t->judge, &disks, commits.good, &torn, text);
+	holds = txn_check_state(&t->check, &disks, commits.good, &torn, text);
 	/* After a failed allocation or ENOSPC the work may have been done in another, valid way. */
 	if (holds < 0 && (f->fault >= MEMORY_ONCE || f->fault == WRITE_FULL) &&
-	    txn_judge_whole(&t->judge, &disks, f->fault == WRITE_FULL ? AUDIT_SUPERS : 0, &generation, text))
-		holds = (int)(generation - t->judge.states[0].generation);
+	    txn_check_whole(&t->check, &disks, f->fault == WRITE_FULL ? AUDIT_SUPERS : 0, &generation, text))
+		holds = (int)(generation - t->check.states[0].generation);
 	if (holds < 0) {
 		snprintf(why.message, sizeof(why.message), "%.190s", text);
 		bad(t, f, "the filesystem is not consistent", &why);
@@ -428,13 +428,13 @@ static bool try_one(struct trial *t, enum fault fault, uint64_t at)
 	if (memory.live != live)
 		bad(t, &f, "memory leak", &err);
 	if (ret)
-		judge_error(t, &f, ret, &err);
+		check_error(t, &f, ret, &err);
 	if (ret && commits.failed && !refuses)
 		bad(t, &f, "the transaction can still be used", &err);
 	/* Random plans continue with other operations after ENOSPC for data. */
 	if (f.after && (fault != WRITE_FULL || commits.failed))
 		bad(t, &f, "the device is written to after a failure", &err);
-	judge_device(t, &f, device, ret, &err);
+	verify_device(t, &f, device, ret, &err);
 	sparse_free(device);
 	t->tried++;
 	t->refused += ret != 0;
@@ -456,11 +456,11 @@ static bool find_committed(struct trial *t)
 	memset(&commits, 0, sizeof(commits));
 	keep = t;
 	kept_device = device;
-	good = txn_judge_add(&t->judge, disks_one(sparse_clone(device)), why) && !work(t->kind, &f, &refuses, &err);
+	good = txn_check_add(&t->check, disks_one(sparse_clone(device)), why) && !work(t->kind, &f, &refuses, &err);
 	keep = NULL;
 	t->commits = commits.good;
 	sparse_free(device);
-	return good && t->judge.n == t->commits + 1;
+	return good && t->check.n == t->commits + 1;
 }
 
 /* Step between the calls that fail in turn; 0: none. */
@@ -474,7 +474,7 @@ static uint64_t step_of(const struct kind *kind, enum fault fault, bool deep)
 
 static bool run_kind(const struct kind *kind, char **images, bool deep)
 {
-	struct trial t = { .kind = kind, .before = base_of(kind, images).at[0], .judge.files = kind->after };
+	struct trial t = { .kind = kind, .before = base_of(kind, images).at[0], .check.files = kind->after };
 
 	if (!find_committed(&t)) {
 		printf("%s: does not work\n", kind->name);
@@ -490,7 +490,7 @@ static bool run_kind(const struct kind *kind, char **images, bool deep)
 	       kind->name, t.tried, t.refused, t.went_on, t.states[BTRKIT_COMMIT_OLD], t.states[BTRKIT_COMMIT_NEW],
 	       t.states[BTRKIT_COMMIT_UNKNOWN], t.bad);
 	tried += t.tried;
-	txn_judge_release(&t.judge);
+	txn_check_release(&t.check);
 	sparse_free(t.before);
 	/* Over all faults, each possible state must have been seen. */
 	return !t.bad && t.refused && t.states[BTRKIT_COMMIT_OLD] && t.states[BTRKIT_COMMIT_NEW] &&

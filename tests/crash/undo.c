@@ -255,12 +255,12 @@ static uint64_t run(const struct setup *setup, const struct defect *defect, stru
 	if (defect && !defect->in_undo && defect->plant)
 		defect->plant(&t->log);
 	if (!defect || !defect->in_undo)
-		judge_writing(t);
+		check_writing(t);
 	/* Undo from the end, and from states where the writer was interrupted. */
 	for (size_t i = 0; i < 4 && (!defect || (defect->in_undo && !i)); i++) {
 		struct start start = start_at(t, t->log.n * parts[i] / 4);
 
-		judge_undoing(t, &start, defect ? defect->plant : NULL, !defect);
+		check_undoing(t, &start, defect ? defect->plant : NULL, !defect);
 		start_release(t, &start);
 	}
 	trial_release(t);
@@ -275,7 +275,7 @@ static void drop(struct log *log, size_t at)
 	free(log_take(log, at).data);
 }
 
-static uint64_t place_of(const struct event *e)
+static uint64_t device_range_of(const struct event *e)
 {
 	return e->offset & (IN_FILE | ON_DEVICE(1));
 }
@@ -369,7 +369,7 @@ static void second_written_too_early(struct log *log)
 {
 	size_t i = 0;
 
-	while (place_of(&log->events[i]) != ON_DEVICE(1) || log->events[i].kind != EVENT_WRITE)
+	while (device_range_of(&log->events[i]) != ON_DEVICE(1) || log->events[i].kind != EVENT_WRITE)
 		i++;
 	log_put(log, 0, log_take(log, i));
 }

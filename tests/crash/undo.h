@@ -38,12 +38,12 @@ void trial_start(struct trial *t, struct sparse *const *before, struct btrkit_io
 void trial_release(struct trial *t);
 
 /* Undo from each state that the writer can leave must restore the initial contents. */
-void judge_writing(struct trial *t);
+void check_writing(struct trial *t);
 /*
  * Each state that an interrupted undo can leave is intact or refused with a message, and can be undone again. @again:
  * interrupt the second undo too.
  */
-void judge_undoing(struct trial *t, const struct start *start, void (*plant)(struct log *), bool again);
+void check_undoing(struct trial *t, const struct start *start, void (*plant)(struct log *), bool again);
 
 /* The state after the first @n events of the writer. */
 struct start start_at(struct trial *t, size_t n);

@@ -194,7 +194,7 @@ static uint64_t hash_devices(const struct trial *t, const struct start *s)
 }
 
 /* Undo from this state, which is modified. */
-static void judge_state(struct trial *t, const struct start *s, const char *what, size_t number)
+static void check_state(struct trial *t, const struct start *s, const char *what, size_t number)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	const uint64_t hash = hash_devices(t, s) * 31 + sparse_hash(s->file, NULL);
@@ -282,9 +282,9 @@ static struct start draw_subset(const struct trial *t, const struct durable *d, 
 	return s;
 }
 
-/* Pass every prefix of the log to @judge, and random subsets of the unflushed events before each flush. */
-static void judge_log(struct trial *t, const struct log *log, const struct start *first,
-		      void (*judge)(void *ctx, const struct start *s, const char *what, size_t number), void *ctx)
+/* Pass every prefix of the log to @rules, and random subsets of the unflushed events before each flush. */
+static void check_log(struct trial *t, const struct log *log, const struct start *first,
+		      void (*check)(void *ctx, const struct start *s, const char *what, size_t number), void *ctx)
 {
 	static const size_t sectors[] = { 0, 512, 4096 };
 	struct durable durable = { .log = log, .is = copy_start(t, first) };
@@ -295,12 +295,12 @@ static void judge_log(struct trial *t, const struct log *log, const struct start
 		bool flush = end == log->n || log->events[end].kind == EVENT_FLUSH;
 		struct start s = copy_start(t, &whole);
 
-		judge(ctx, &s, "prefix", end);
+		check(ctx, &s, "prefix", end);
 		start_release(t, &s);
 		for (unsigned i = 0; flush && i < 3; i++) {
 			for (unsigned seed = 0; seed < SEEDS / t->devices; seed++) {
 				s = draw_subset(t, &durable, end, sectors[i]);
-				judge(ctx, &s, i ? "torn subset before event" : "subset before event", end);
+				check(ctx, &s, i ? "torn subset before event" : "subset before event", end);
 				start_release(t, &s);
 			}
 		}
@@ -314,16 +314,16 @@ static void judge_log(struct trial *t, const struct log *log, const struct start
 	start_release(t, &durable.is);
 }
 
-static void judge_written(void *ctx, const struct start *s, const char *what, size_t number)
+static void check_written(void *ctx, const struct start *s, const char *what, size_t number)
 {
-	judge_state(ctx, s, what, number);
+	check_state(ctx, s, what, number);
 }
 
-void judge_writing(struct trial *t)
+void check_writing(struct trial *t)
 {
 	struct start first = first_start(t);
 
-	judge_log(t, &t->log, &first, judge_written, t);
+	check_log(t, &t->log, &first, check_written, t);
 	start_release(t, &first);
 }
 
@@ -381,7 +381,7 @@ static bool same_block(struct sparse *a, struct sparse *b, uint64_t offset)
 }
 
 /* Check how @n devices from number @first on can be opened. @return the complaint, or NULL */
-static const char *judge_opening(const struct undoing *u, struct sparse *const *states, size_t first, size_t n)
+static const char *check_opening(const struct undoing *u, struct sparse *const *states, size_t first, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	bool whole = is_whole(u, states, first, n), marked = false;
@@ -405,7 +405,7 @@ static const char *judge_opening(const struct undoing *u, struct sparse *const *
 }
 
 /* Check one device alone. */
-static const char *judge_device(const struct undoing *u, struct sparse *state, size_t i)
+static const char *verify_device(const struct undoing *u, struct sparse *state, size_t i)
 {
 	if (is_whole(u, &state, i, 1))
 		return NULL;
@@ -418,19 +418,19 @@ static const char *judge_device(const struct undoing *u, struct sparse *state, s
 	return NULL;
 }
 
-static const char *judge_readers(const struct undoing *u, const struct start *s)
+static const char *check_readers(const struct undoing *u, const struct start *s)
 {
-	const char *why = judge_opening(u, s->device, 0, u->t->devices);
+	const char *why = check_opening(u, s->device, 0, u->t->devices);
 
 	for (size_t i = 0; !why && i < u->t->devices; i++) {
-		why = judge_device(u, s->device[i], i);
+		why = verify_device(u, s->device[i], i);
 		if (!why && u->t->devices > 1)
-			why = judge_opening(u, &s->device[i], i, 1);
+			why = check_opening(u, &s->device[i], i, 1);
 	}
 	return why;
 }
 
-static void judge_undone(void *ctx, const struct start *s, const char *what, size_t number)
+static void check_undone(void *ctx, const struct start *s, const char *what, size_t number)
 {
 	struct undoing *u = ctx;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -443,7 +443,7 @@ static void judge_undone(void *ctx, const struct start *s, const char *what, siz
 
 	if (!is_new(t, hash))
 		return;
-	why = judge_readers(u, s);
+	why = check_readers(u, s);
 	for (size_t i = 0; i < t->devices; i++)
 		marked |= has_magic(s->device[i], 0, SUPER_MAGIC_UNDO);
 	t->unfinished += marked;
@@ -457,17 +457,17 @@ static void judge_undone(void *ctx, const struct start *s, const char *what, siz
 }
 
 /* An undo that starts from the state of an interrupted one. */
-static void judge_second(struct undoing *u)
+static void check_second(struct undoing *u)
 {
 	struct start start = copy_start(u->t, u->start);
 
 	for (size_t i = 0; i < u->log.n / 2; i++)
 		apply(&u->log.events[i], &start, 0, UINT64_MAX);
-	judge_undoing(u->t, &start, NULL, false);
+	check_undoing(u->t, &start, NULL, false);
 	start_release(u->t, &start);
 }
 
-void judge_undoing(struct trial *t, const struct start *start, void (*plant)(struct log *), bool again)
+void check_undoing(struct trial *t, const struct start *start, void (*plant)(struct log *), bool again)
 {
 	const struct btrkit_undo_options ordered = { .flags = BTRKIT_UNDO_ORDERED };
 	struct undoing u = { .t = t, .start = start, .was_btrfs = has_magic(t->before[0], 0, SUPER_MAGIC) };
@@ -486,8 +486,8 @@ void judge_undoing(struct trial *t, const struct start *start, void (*plant)(str
 	start_release(t, &first);
 	if (plant)
 		plant(&u.log);
-	judge_log(t, &u.log, start, judge_undone, &u);
+	check_log(t, &u.log, start, check_undone, &u);
 	if (again)
-		judge_second(&u);
+		check_second(&u);
 	log_release(&u.log);
 }

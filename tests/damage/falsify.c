@@ -290,7 +290,7 @@ int main(int argc, char **argv)
 		const struct node_ref ref = { image.blocks[i], NODE_ANY, 0, LEVELS_MAX, NULL };
 		uint8_t *block = malloc(image.fs->items.nodesize);
 
-		if (block && !node_read_alone(image.fs, &ref, block, NULL))
+		if (block && !node_read_uncached(image.fs, &ref, block, NULL))
 			take_block(image.blocks[i], block);
 		else
 			free(block);

@@ -72,7 +72,7 @@ def run(*args):
     return done.returncode, done.stdout, done.stderr.decode(errors='replace')
 
 
-def judge(command, args, path, words, shown=b'', operands=()):
+def check(command, args, path, words, shown=b'', operands=()):
     """Return the problems of one run."""
     status, out, said = run(command, *args, path, *(path if each == ITSELF else each for each in operands))
     if words is None:
@@ -123,7 +123,7 @@ def main(images, what):
             tries += [(command, args, path, each, b'', operands)
                       for command, args, operands, each in READING.get(what, ())]
         for each in tries:
-            problems += judge(*each)
+            problems += check(*each)
             count += 1
     print(f'{what}: {count} runs', *problems, sep='\n')
     return int(bool(problems) or not count)

@@ -83,7 +83,7 @@ def needs(inodes, inode):
     return needed
 
 
-def judge(trees, logical, whole, known, has):
+def check(trees, logical, whole, known, has):
     files, lines = listed(trees.path)
     assert all(whole[file] == rows for file, rows in files.items()), logical
     if EXTENT_TREE in has:
@@ -109,7 +109,7 @@ def each_block(path):
     for logical, has in trees_of.items():
         block = bytes(trees.block(logical))
         overwrite(trees, logical, bytes(trees.nodesize))
-        judge(trees, logical, whole, known, has)
+        check(trees, logical, whole, known, has)
         overwrite(trees, logical, block)
     return len(trees_of)
 

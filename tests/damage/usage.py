@@ -110,7 +110,7 @@ def du(path):
     return done.returncode, told, lines
 
 
-def judge_lines(lines, lost, has):
+def check_lines(lines, lost, has):
     """@has: the trees that contain the lost block"""
     assert f', block {lost}, ' in lines[0], (lost, lines)
     if len(has) == 1:
@@ -124,7 +124,7 @@ def judge_lines(lines, lost, has):
     assert has[0] == ROOT_TREE or len(lines) == 1, lines
 
 
-def judge(trees, lost, whole):
+def check(trees, lost, whole):
     code, told, lines = du(trees.path)
     has = sorted(tree for tree, of in whole.items() if lost in of[0])
     if has[0] == CHUNK_TREE:
@@ -135,7 +135,7 @@ def judge(trees, lost, whole):
     needed = has[0] in (ROOT_TREE, EXTENT_TREE) or is_owner(has[0])
     assert code == needed and bool(lines) == needed, (lost, has, code, lines)
     if needed:
-        judge_lines(lines, lost, has)
+        check_lines(lines, lost, has)
 
 
 def overwrite(trees, logical, block):
@@ -158,7 +158,7 @@ def each_block(path):
         at = 50 + i * 77 % (trees.nodesize - 100)
         overwrite(trees, logical, bytes(trees.nodesize) if i % 2 else
                   block[:at] + bytes([block[at] ^ 1 << i % 8]) + block[at + 1:])
-        judge(trees, logical, whole)
+        check(trees, logical, whole)
         overwrite(trees, logical, block)
     return len(lost), levels
 

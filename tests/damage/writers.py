@@ -219,14 +219,14 @@ class Worker:
         for number, path in enumerate(paths if self.keep else ()):
             shutil.copyfile(path, f'{self.keep}/{when}-{number}.img')
 
-    def judge(self, fs, damage, writer, before, sums, judged):
+    def check(self, fs, damage, writer, before, sums, checked):
         paths = [f'{self.folder}/{i}' for i in range(fs.number)]
         if os.path.exists(f'{self.folder}/undo'):
             os.unlink(f'{self.folder}/undo')
         fs.image.put(paths, damage.changes)
         linux = None
-        # Linux can only judge the filesystem if it finds the default subvolume.
-        if judged and before.codes is not None and has_default(paths):
+        # Linux can only check the filesystem if it finds the default subvolume.
+        if checked and before.codes is not None and has_default(paths):
             linux = [linux_reads(paths, f'{self.folder}/mnt')]
         words, script = self.words(writer, paths)
         self.store(paths, 'before')
@@ -266,7 +266,7 @@ class Worker:
         paths = [f'{self.folder}/{i}' for i in range(fs.number)]
         fs.image.put(paths, damage.changes)
         before, sums = read(paths), [digest(path) for path in paths]
-        return [self.judge(fs, damage, fs.writers[i], before, sums, judged) for i, judged in chosen]
+        return [self.check(fs, damage, fs.writers[i], before, sums, checked) for i, checked in chosen]
 
 
 worker = None
@@ -362,7 +362,7 @@ def main():
                     elif args.verbose:
                         print(told(run), run.came)
     print(f'{len(todo)} damages, {runs} runs: {counts["succeeded"]} succeeded, {counts["refused"]} refused, '
-          f'{counts["linux"]} judged by Linux, {wrong} wrong')
+          f'{counts["linux"]} checked by Linux, {wrong} wrong')
     return int(bool(wrong) or not counts['succeeded'] or not counts['refused'])
 
 

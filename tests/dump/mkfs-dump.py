@@ -158,7 +158,7 @@ def refused(path, size, options, why):
     return 0
 
 
-def judge(ours, theirs, size, options, uuids, may_fail=False):
+def check(ours, theirs, size, options, uuids, may_fail=False):
     given = [FSID, DEVICE][:len(uuids) // 2]
     for path, command in ((theirs, (MKFS, '-q', '-f', *peer_options(options))),
                           (ours, (BTRKIT, 'mkfs', '-q', *options))):
@@ -273,13 +273,13 @@ def main():
     failed, made, lines = [], 0, 0
     with tempfile.TemporaryDirectory() as scratch:
         ours, theirs = f'{scratch}/ours.img', f'{scratch}/theirs.img'
-        lines += judge(ours, theirs, 300 * M, (), ())
+        lines += check(ours, theirs, 300 * M, (), ())
         planted = self_test(dumps(theirs), dumps(ours))
         fixed = thinned([*cases(), *several_cases()], 4) if not args.random else []
         for number, (size, given) in enumerate(fixed + [random_case(rng) for _ in range(args.random)]):
             uuids = [(), ('-U', FSID), ('-U', FSID, '--device-uuid', DEVICE)][number % 3]
             try:
-                lines += judge(ours, theirs, size, given, uuids, number >= len(fixed))
+                lines += check(ours, theirs, size, given, uuids, number >= len(fixed))
             except (Difference, RuntimeError, ValueError, subprocess.SubprocessError) as e:
                 failed.append(f'{size} {" ".join(given)}: {e}')
             made += 1

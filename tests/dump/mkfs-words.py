@@ -134,7 +134,7 @@ def summary(text):
     return re.sub(r' +$', '', text, flags=re.M)
 
 
-def judge(ours, theirs):
+def check(ours, theirs):
     """Return the difference, or None."""
     if theirs[0] != ours[0]:
         return f'exit {ours[0]}, mkfs.btrfs {theirs[0]}'
@@ -154,7 +154,7 @@ def self_test(ours, theirs):
         ('DUP ', 'DUP'), ('500.00MiB', '501.00MiB'), ('extref, ', ''), ('single', 'RAID0'), ('Label', 'label'),
         ('devices:  1', 'devices:  2'), ('crc32c', 'sha256'), ('4096\t', '4096 '), ('    1 ', '    2 ')))]
     for other in planted:
-        if other == ours or not judge(other, theirs):
+        if other == ours or not check(other, theirs):
             raise AssertionError(f'a planted difference was not seen: {other}')
     return len(planted)
 
@@ -187,7 +187,7 @@ def main():
             f.write(b'file of text\n' * 10000)
         planted = self_test(*attempt(scratch, [], (SIZE,)))
         for options, sizes in rows():
-            wrong = judge(*attempt(scratch, options, sizes, counted % 8 == 0))
+            wrong = check(*attempt(scratch, options, sizes, counted % 8 == 0))
             counted += 1
             if wrong:
                 failed.append(f'{options} {sizes}: {wrong}')

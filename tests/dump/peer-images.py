@@ -171,16 +171,16 @@ class Difference:
         gone = below(theirs, damage.blocks)
         for bytenr, shown in theirs.items():
             if bytenr not in ours:
-                self.judge(bytenr in gone or damage.lost, f'block {bytenr} is missing')
+                self.check(bytenr in gone or damage.lost, f'block {bytenr} is missing')
             for lines in shown if bytenr in ours else []:
                 if lines not in ours[bytenr]:
                     self.block(bytenr, items_of(lines), items_of(ours[bytenr][0]))
         for line in set(between) - set(our_between):
             incomplete = damage.blocks or damage.lost
-            self.judge(incomplete and re.match(rb'total bytes|bytes used|uuid', line), f'{line} is missing')
+            self.check(incomplete and re.match(rb'total bytes|bytes used|uuid', line), f'{line} is missing')
         self.more = bool(set(ours) - set(theirs))
 
-    def judge(self, told, what):
+    def check(self, told, what):
         self.told |= bool(told)
         if not told:
             self.unexplained.append(what)
@@ -195,7 +195,7 @@ class Difference:
             else:
                 alike = same_but_dates(a, b)
                 self.dates |= alike
-                self.judge(alike, f'block {bytenr} item {slot} differs')
+                self.check(alike, f'block {bytenr} item {slot} differs')
 
 
 def same_but_dates(a, b):
@@ -205,7 +205,7 @@ def same_but_dates(a, b):
                                     for x, y in zip(a, b))
 
 
-def judge_tree(image, verbose):
+def check_tree(image, verbose):
     """Return the class of an image and a remark."""
     their_status, theirs, _ = run(BTRFS, 'inspect-internal', 'dump-tree', image)
     status, ours, said = run(BTRKIT, 'dump-tree', *compat_options(), image)
@@ -233,7 +233,7 @@ def judge_tree(image, verbose):
     return 'more', f'exit {their_status} of the peer'
 
 
-def judge_super(image, options):
+def check_super(image, options):
     """The same for superblocks."""
     their_status, theirs, _ = run(BTRFS, 'inspect-internal', 'dump-super', *options, image)
     status, ours, said = run(BTRKIT, 'dump-super', *options, image)
@@ -295,13 +295,13 @@ def main():
                 trees['not unpacked'] += 1
                 print(f'not unpacked: {name}: {reason}')
                 continue
-            what, word = judge_tree(image, verbose)
+            what, word = check_tree(image, verbose)
             trees[what] += 1
             wrong += what in FAILURES
             if verbose or what not in ('equal', 'missing device', 'both refuse', 'damaged'):
                 print(f'{what}: {name}: {word.strip()}', flush=True)
             for options in (['-f'], ['-fa']):
-                what, word = judge_super(image, options)
+                what, word = check_super(image, options)
                 supers[what] += 1
                 wrong += what in FAILURES
                 if what in FAILURES:

@@ -60,7 +60,7 @@ class Validator:
         Draft202012Validator.check_schema(self.schema)
         self.make = Draft202012Validator
         self.whole = Draft202012Validator(self.schema)
-        self.parts, self.seen, self.judged, self.planters = {}, {}, set(), {}
+        self.parts, self.seen, self.checked, self.planters = {}, {}, set(), {}
 
     def part(self, name):
         if name not in self.parts:
@@ -74,20 +74,20 @@ class Validator:
     def check(self, line):
         """Validate a line. Returns its value."""
         value = parse(line)
-        self.judge('lines/' + value.get('kind', 'header'), value, line)
+        self.check('lines/' + value.get('kind', 'header'), value, line)
         if value.get('kind') == 'item':
             name = value['key']['type_name']
-            self.judge('items/' + ('unknown' if name.startswith('UNKNOWN.') else name), value['item'], line)
+            self.check('items/' + ('unknown' if name.startswith('UNKNOWN.') else name), value['item'], line)
         return value
 
-    def judge(self, name, value, line):
+    def check(self, name, value, line):
         if name.split('/')[1] not in self.schema['$defs'][name.split('/')[0]]:
             raise Wrong(f'the schema has no {name}: {line}')
         self.seen[name] = self.seen.get(name, 0) + 1
         alike = name, form(value)
-        if alike in self.judged:
+        if alike in self.checked:
             return
-        self.judged.add(alike)
+        self.checked.add(alike)
         error = next(self.part(name).iter_errors(value), None)
         if error:
             raise Wrong(f'{name}: {error.json_path}: {error.message[:300]}\n{line[:600]}')

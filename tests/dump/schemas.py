@@ -16,7 +16,7 @@ IMAGES = os.path.join(HERE, '..', '..', 'images')
 sys.path[:0] = [IMAGES, os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'damage')]
 import schema_images  # noqa: E402
 import unpack  # noqa: E402
-from judge import FOLDER, Judge  # noqa: E402
+from check import FOLDER, Check  # noqa: E402
 from tool import run  # noqa: E402
 
 # TREES: dump everything in their trees; the other list: everything about files and space.
@@ -34,25 +34,25 @@ UNSEEN = {}
 MANY = 6  # number of objects per image that are looked up one by one
 
 
-def lines(judge, *args, command=None):
+def lines(check, *args, command=None):
     """Return the values that a command prints, successful or not, except for usage errors."""
-    status, out, err = run(*(command or [judge.command]), '--format', 'json', *args)
-    assert status in (0, 1) or judge.command == 'check' and status in (4, 8), (judge.command, args, status, err)
-    assert out or status, (judge.command, args)
-    assert not out or out.endswith(b'\n'), (judge.command, args, out[-80:])
+    status, out, err = run(*(command or [check.command]), '--format', 'json', *args)
+    assert status in (0, 1) or check.command == 'check' and status in (4, 8), (check.command, args, status, err)
+    assert out or status, (check.command, args)
+    assert not out or out.endswith(b'\n'), (check.command, args, out[-80:])
     text = out.decode('utf-8', 'surrogateescape')
     for line in text.splitlines():
-        judge.line(line)
+        check.line(line)
     return [json.loads(line) for line in text.splitlines()[1:]]
 
 
-def raw(judge, image):
+def raw(check, image):
     """Some blocks of each tree: the fields cover each byte of the block exactly once, in any order."""
     _, text, _ = run('dump-tree', '--scan', '--format', 'json', image)
     blocks = [json.loads(line) for line in text.splitlines()[1:]]
     addresses = sorted({block['bytenr'] for block in blocks if 'bytenr' in block})
     for bytenr in addresses[::max(len(addresses) // MANY, 1)]:
-        values = lines(judge, '--raw', bytenr, image, command=['dump-tree'])
+        values = lines(check, '--raw', bytenr, image, command=['dump-tree'])
         parts = sorted((v['offset'], bytes.fromhex(v['bytes'])) for v in values if 'bytes' in v)
         assert all(v['size'] == len(v['bytes']) // 2 for v in values if 'bytes' in v), values
         if values and not any('damaged' in v or v['kind'] == 'damage' for v in values):
@@ -62,95 +62,95 @@ def raw(judge, image):
             assert len(whole) in (4096, 8192, 16384, 32768, 65536), (image, len(whole))
 
 
-def trees(judges, name, image):
-    lines(judges['dump-super'], '-fa', '-F', image)
-    lines(judges['dump-super'], image)
-    lines(judges['list-subvolumes'], '--deleted', image)
-    lines(judges['tree-stats'], image)
-    raw(judges['dump-raw'], image)
+def trees(checks, name, image):
+    lines(checks['dump-super'], '-fa', '-F', image)
+    lines(checks['dump-super'], image)
+    lines(checks['list-subvolumes'], '--deleted', image)
+    lines(checks['tree-stats'], image)
+    raw(checks['dump-raw'], image)
     if name == 'good-default':
         for options in ([], ['--brief'], ['--hide-names']):
-            lines(judges['diff'], *options, '--from', 'sub', '--to', 'snap', image)
-            lines(judges['diff'], *options, '--from', '5', '--to', 'sub', image)
+            lines(checks['diff'], *options, '--from', 'sub', '--to', 'snap', image)
+            lines(checks['diff'], *options, '--from', '5', '--to', 'sub', image)
 
 
-def files(judges, image, subvolume='5'):
+def files(checks, image, subvolume='5'):
     """Each form of output about files and space."""
-    lines(judges['ls'], image)
-    found = lines(judges['ls'], '-lR', image)
+    lines(checks['ls'], image)
+    found = lines(checks['ls'], '-lR', image)
     if found:
         # A leading slash keeps names from being taken for options.
-        lines(judges['stat'], image, *('/' + name['path'] for name in found))
-    rows = lines(judges['fiemap'], '-a', image)
-    lines(judges['fiemap'], '-a', '--owners', image)
+        lines(checks['stat'], image, *('/' + name['path'] for name in found))
+    rows = lines(checks['fiemap'], '-a', image)
+    lines(checks['fiemap'], '-a', '--owners', image)
     for i, address in enumerate(sorted({row['physical'] for row in rows})[:MANY]):
-        lines(judges['logical-resolve'], *([], ['-P'], ['-o'])[i % 3], image, address)
+        lines(checks['logical-resolve'], *([], ['-P'], ['-o'])[i % 3], image, address)
     for name in found[:MANY]:
-        lines(judges['inode-resolve'], '--subvol', name['root'], image, name['inode'])
-    lines(judges['du'], image)
-    lines(judges['du'], '--matrix', '--paths', '--types', '--extents', f'--freed-by={subvolume}', image)
-    places(judges, image)
+        lines(checks['inode-resolve'], '--subvol', name['root'], image, name['inode'])
+    lines(checks['du'], image)
+    lines(checks['du'], '--matrix', '--paths', '--types', '--extents', f'--freed-by={subvolume}', image)
+    places(checks, image)
 
 
-def places(judges, image, *others):
+def places(checks, image, *others):
     devices = [f'--device={path}' for path in others]
-    lines(judges['list-devices'], '--noscan', *devices, image)
-    for chunk in lines(judges['list-chunks'], '--noscan', *devices, image):
-        lines(judges['map-logical'], '--noscan', *devices, image, chunk['logical'])
-    lines(judges['space-cache'], '--noscan', *devices, image, command=['space-cache', 'status'])
+    lines(checks['list-devices'], '--noscan', *devices, image)
+    for chunk in lines(checks['list-chunks'], '--noscan', *devices, image):
+        lines(checks['map-logical'], '--noscan', *devices, image, chunk['logical'])
+    lines(checks['space-cache'], '--noscan', *devices, image, command=['space-cache', 'status'])
 
 
-def of_mkfs(judges, made):
+def of_mkfs(checks, made):
     """Validate the output of mkfs."""
     paths, out = made
     for line in out.decode('utf-8', 'surrogateescape').splitlines():
-        judges['mkfs'].line(line)
+        checks['mkfs'].line(line)
     return paths
 
 
-def several(judges, folder):
+def several(checks, folder):
     """Some readable profiles with all devices, and with one missing."""
     for data, metadata, count in (('raid0', 'raid1', 2), ('raid6', 'raid6', 4), ('raid5', 'raid1', 3)):
-        first, *others = of_mkfs(judges, schema_images.make(folder, data, '-d', data, '-m', metadata, devices=count))
-        places(judges, first, *others)
-        places(judges, first, *others[1:])
+        first, *others = of_mkfs(checks, schema_images.make(folder, data, '-d', data, '-m', metadata, devices=count))
+        places(checks, first, *others)
+        places(checks, first, *others[1:])
 
 
-def made(judges, folder):
-    image, = of_mkfs(judges, schema_images.manifest(folder))
-    files(judges, image)
-    lines(judges['mkfs'], '--size-only', '--manifest', os.path.join(folder, 'manifest'))
-    image, = of_mkfs(judges, schema_images.tree(folder))
-    files(judges, image, '/a,/r,/r/in,/d')
+def made(checks, folder):
+    image, = of_mkfs(checks, schema_images.manifest(folder))
+    files(checks, image)
+    lines(checks['mkfs'], '--size-only', '--manifest', os.path.join(folder, 'manifest'))
+    image, = of_mkfs(checks, schema_images.tree(folder))
+    files(checks, image, '/a,/r,/r/in,/d')
     for csum in ('xxhash', 'sha256', 'blake2'):
-        of_mkfs(judges, schema_images.make(folder, csum, '--csum', csum, '-b', '256m', devices=2))
+        of_mkfs(checks, schema_images.make(folder, csum, '--csum', csum, '-b', '256m', devices=2))
 
 
-def rare(judges, folder):
+def rare(checks, folder):
     for name, change in schema_images.SPACE:
         with schema_images.damaged(folder, name, change) as image:
-            lines(judges['space-cache'], image, command=['space-cache', 'status'])
+            lines(checks['space-cache'], image, command=['space-cache', 'status'])
     for change, command, *args in ((schema_images.nobody_has, 'du'), (schema_images.no_extent_tree, 'stat', 'foo'),
                                    (schema_images.no_checksums, 'check', '--repeats=1')):
         with schema_images.damaged(folder, 'good-default', change) as image:
-            lines(judges[command], image, *args)
+            lines(checks[command], image, *args)
     # The same damaged block in each image, which --scan does not find.
     for name in ('bad-item-count', 'bad-item-size'):
         image = unpack.unpack(name, folder, quick=True)
-        lines(judges['dump-raw'], '--raw', '30932992', image, command=['dump-tree'])
+        lines(checks['dump-raw'], '--raw', '30932992', image, command=['dump-tree'])
 
 
-def committed(judges, folder):
+def committed(checks, folder):
     for name in sorted({*TREES, *FILES, *CHECKED}):
         if not os.path.exists(f'{IMAGES}/{name}.tar.xz'):
             continue
         image = unpack.unpack(name, folder, quick=True)
         if name in TREES:
-            trees(judges, name, image)
+            trees(checks, name, image)
         if name in FILES:
-            files(judges, image)
+            files(checks, image)
         if name in CHECKED:
-            lines(judges['check'], '--data', image)
+            lines(checks['check'], '--data', image)
         os.unlink(image)
 
 
@@ -163,11 +163,11 @@ def with_json():
             yield command
 
 
-def complete(judges):
+def complete(checks):
     """Each command that prints JSON has a schema, and every member of each schema has been printed."""
     installed = {name.removesuffix('.schema.json') for name in os.listdir(FOLDER) if name.endswith('.json')}
     assert {*with_json(), 'dump-raw'} == installed, {*with_json()} ^ installed
-    unseen = {f'{judge.command}: {path}' for judge in judges.values() for path in judge.unseen()}
+    unseen = {f'{check.command}: {path}' for check in checks.values() for path in check.unseen()}
     assert unseen == set(UNSEEN), (
         f'no line has {sorted(unseen - set(UNSEEN))}; some has {sorted(set(UNSEEN) - unseen)}')
 
@@ -175,17 +175,17 @@ def complete(judges):
 def main():
     items = schema.Validator()
     names = {name.removesuffix('.schema.json') for name in os.listdir(FOLDER) if name.endswith('.json')}
-    judges = {command: Judge(command, items) for command in sorted(names - ELSEWHERE)}
+    checks = {command: Check(command, items) for command in sorted(names - ELSEWHERE)}
     with tempfile.TemporaryDirectory(prefix='btrkit-schemas-') as folder:
-        lines(judges['features'])
-        lines(judges['check'], '--list-codes')
-        made(judges, folder)
-        several(judges, folder)
-        rare(judges, folder)
-        committed(judges, folder)
-        planted = sum(judge.planted() for judge in judges.values())
-    complete(judges)
-    print(', '.join(f'{judge.lines} lines of {judge.command}' for judge in judges.values()) +
+        lines(checks['features'])
+        lines(checks['check'], '--list-codes')
+        made(checks, folder)
+        several(checks, folder)
+        rare(checks, folder)
+        committed(checks, folder)
+        planted = sum(check.planted() for check in checks.values())
+    complete(checks)
+    print(', '.join(f'{check.lines} lines of {check.command}' for check in checks.values()) +
           f' are valid; {planted} wrong ones are none')
     return 0
 

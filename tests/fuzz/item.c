@@ -10,7 +10,14 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/item.h"
 
-enum { SMALL_NODES = 1, CRC32C = 2, NO_HOLES = 4, HIDE_NAMES = 8, CSUM_ITEMS = 16, STRIPES = 32 };
+enum {
+	SMALL_NODES = 1,
+	CRC32C = 2,
+	NO_HOLES = 4,
+	HIDE_NAMES = 8,
+	CSUM_ITEMS = 16,
+	PERCPU_SLOTS = 32
+};
 
 static void render(const struct item_type *type, const struct item_ctx *ctx, const struct item *item, unsigned flags,
 		   enum emit_form form)
@@ -47,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (data[0] & NO_HOLES)
 		ctx.incompat |= INCOMPAT_NO_HOLES;
-	if (data[0] & STRIPES)
+	if (data[0] & PERCPU_SLOTS)
 		ctx.incompat |= INCOMPAT_RAID_STRIPE_TREE;
 	if (data[0] & HIDE_NAMES)
 		flags |= RENDER_HIDE_NAMES;

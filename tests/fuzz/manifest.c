@@ -8,7 +8,7 @@
 
 #include "lib/source/manifest.h"
 
-static void judge(const struct source *s)
+static void check_source(const struct source *s)
 {
 	uint32_t entries = 0;
 
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!ret)
 		ret = source_finish(m.s, NULL);
 	if (!ret)
-		judge(m.s);
+		check_source(m.s);
 	manifest_free(&m);
 	source_destroy(m.s);
 	return 0;

@@ -9,7 +9,7 @@
 #include "lib/format/feature.h"
 #include "lib/format/super.h"
 
-static void judge(const struct disk_super *disk)
+static void check_super(const struct disk_super *disk)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct super super;
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE, BTRKIT_FORMAT_TEXT);
 	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE, BTRKIT_FORMAT_JSON);
 	fuzz_seal((uint8_t *)&disk, sizeof(disk));
-	judge(&disk);
+	check_super(&disk);
 	dump(&disk, BTRKIT_DUMP_SUPER_FULL, BTRKIT_FORMAT_TEXT);
 	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_HIDE_NAMES, BTRKIT_FORMAT_JSON);
 	return 0;

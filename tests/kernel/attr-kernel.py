@@ -217,7 +217,7 @@ def state(image):
     return ret
 
 
-def judge(ours, theirs, what, loaded=False):
+def check(ours, theirs, what, loaded=False):
     """@loaded: Linux has read inodes that the library wrote. It knows an inode's compression property only if that is
     in the same leaf, and sets the flag for incompressible data only if it knows of no property; so both are ignored."""
     global checks
@@ -255,7 +255,7 @@ def one(folder, number, length, node, same_hash):
     expected = run_linux(top, plan)
     theirs.umount()
     same_errnos(plan, done, expected, what)
-    judge(ours, theirs, what)
+    check(ours, theirs, what)
     # Linux continues with both.
     maker.compression = False
     more = [op for op in maker.plan(length // 4) if for_linux(op, folder)]
@@ -267,7 +267,7 @@ def one(folder, number, length, node, same_hash):
         image.umount()
         assert not complaints, f'{what}: {complaints}'
     same_errnos(more, *results, f'{what}, afterwards')
-    judge(ours, theirs, f'{what}, afterwards', loaded=True)
+    check(ours, theirs, f'{what}, afterwards', loaded=True)
     counts = {}
     for result in done:
         counts[errno.errorcode.get(result, 'done')] = counts.get(errno.errorcode.get(result, 'done'), 0) + 1
@@ -289,7 +289,7 @@ def limits(folder, node):
     results = run_linux(theirs.mount(), plan)
     theirs.umount()
     same_errnos(plan, done, results, f'limits, nodes of {node}')
-    judge(ours, theirs, f'limits, nodes of {node}')
+    check(ours, theirs, f'limits, nodes of {node}')
 
 
 def main(plans=6, length=600):

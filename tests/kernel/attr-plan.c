@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define WORDS 8
 #define LINE_BYTES (1u << 18)
@@ -67,15 +66,16 @@ static size_t unhex(const char *word, uint8_t *to)
 /* Find the directory of a path, and its last component. */
 static int find_place(struct plan *p, char *path, struct btrkit_place *ret)
 {
-	struct btrkit_found found = { TOP_LEVEL, TOP, DT_DIR };
+	struct btrkit_found found = { BTRKIT_TOP_LEVEL, TOP, DT_DIR };
 	char *slash;
 	int r = 0;
 
 	while (!r && (slash = strchr(path, '/'))) {
-		r = btrkit_txn_lookup(p->txn, TOP_LEVEL, found.inode, path, (size_t)(slash - path), &found, &p->err);
+		r = btrkit_txn_lookup(p->txn, BTRKIT_TOP_LEVEL, found.inode, path, (size_t)(slash - path), &found,
+				      &p->err);
 		path = slash + 1;
 	}
-	*ret = (struct btrkit_place){ TOP_LEVEL, found.inode, path, strlen(path) };
+	*ret = (struct btrkit_place){ BTRKIT_TOP_LEVEL, found.inode, path, strlen(path) };
 	return r;
 }
 
@@ -90,7 +90,7 @@ static int find(struct plan *p, char *path, uint64_t *ret)
 		return 0;
 	r = find_place(p, path, &at);
 	if (!r)
-		r = btrkit_txn_lookup(p->txn, TOP_LEVEL, at.dir, at.name, at.len, &found, &p->err);
+		r = btrkit_txn_lookup(p->txn, BTRKIT_TOP_LEVEL, at.dir, at.name, at.len, &found, &p->err);
 	*ret = found.inode;
 	return r;
 }
@@ -102,7 +102,7 @@ static int make(struct plan *p, char **w)
 	struct btrkit_place at;
 	int ret = find_place(p, w[1], &at);
 
-	return ret ? ret : btrkit_txn_create(p->txn, TOP_LEVEL, at.dir, at.name, at.len, &what, NULL, &p->err);
+	return ret ? ret : btrkit_txn_create(p->txn, BTRKIT_TOP_LEVEL, at.dir, at.name, at.len, &what, NULL, &p->err);
 }
 
 static int set(struct plan *p, uint64_t inode, char **w)
@@ -114,7 +114,7 @@ static int set(struct plan *p, uint64_t inode, char **w)
 					  .atime = { (int64_t)number(w[6]), 5 },
 					  .mtime = { (int64_t)number(w[7]), 6 } };
 
-	return btrkit_txn_set_attr(p->txn, TOP_LEVEL, inode, &attr, &p->err);
+	return btrkit_txn_set_attr(p->txn, BTRKIT_TOP_LEVEL, inode, &attr, &p->err);
 }
 
 static int put(struct plan *p, uint64_t inode, char **w)
@@ -125,14 +125,14 @@ static int put(struct plan *p, uint64_t inode, char **w)
 
 	unhex(w[2], name);
 	p->len = unhex(w[3], p->bytes);
-	ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, inode, (char *)name, p->bytes, p->len, (unsigned)number(w[4]),
-				   &p->err);
+	ret = btrkit_txn_xattr_set(p->txn, BTRKIT_TOP_LEVEL, inode, (char *)name, p->bytes, p->len,
+				   (unsigned)number(w[4]), &p->err);
 	if (ret || strncmp((char *)name, "user.", 5) != 0)
 		return ret;
-	ret = btrkit_txn_xattr_get(p->txn, TOP_LEVEL, inode, (char *)name, p->again, p->len, &got, &p->err);
+	ret = btrkit_txn_xattr_get(p->txn, BTRKIT_TOP_LEVEL, inode, (char *)name, p->again, p->len, &got, &p->err);
 	if (ret || got != p->len || memcmp(p->again, p->bytes, got) != 0)
 		die(p, "a different value than was set");
-	if (p->len && btrkit_txn_xattr_get(p->txn, TOP_LEVEL, inode, (char *)name, p->again, p->len - 1, &got,
+	if (p->len && btrkit_txn_xattr_get(p->txn, BTRKIT_TOP_LEVEL, inode, (char *)name, p->again, p->len - 1, &got,
 					   &p->err) != -ERANGE)
 		die(p, "a value although the buffer is too small");
 	return 0;
@@ -152,18 +152,18 @@ static int run(struct plan *p, char **w)
 	if (!strcmp(w[0], "set"))
 		return set(p, inode, w);
 	if (!strcmp(w[0], "flags"))
-		return btrkit_txn_set_flags(p->txn, TOP_LEVEL, inode, (uint32_t)number(w[2]), (uint32_t)number(w[3]),
-					    &p->err);
+		return btrkit_txn_set_flags(p->txn, BTRKIT_TOP_LEVEL, inode, (uint32_t)number(w[2]),
+					    (uint32_t)number(w[3]), &p->err);
 	if (!strcmp(w[0], "put"))
 		return put(p, inode, w);
 	if (!strcmp(w[0], "remove")) {
 		unhex(w[2], name);
-		return btrkit_txn_xattr_remove(p->txn, TOP_LEVEL, inode, (char *)name, &p->err);
+		return btrkit_txn_xattr_remove(p->txn, BTRKIT_TOP_LEVEL, inode, (char *)name, &p->err);
 	}
 	if (!strcmp(w[0], "truncate"))
-		return btrkit_txn_truncate(p->txn, TOP_LEVEL, inode, number(w[2]), &p->err);
+		return btrkit_txn_truncate(p->txn, BTRKIT_TOP_LEVEL, inode, number(w[2]), &p->err);
 	p->len = unhex(w[3], p->bytes);
-	return btrkit_txn_write(p->txn, TOP_LEVEL, inode, number(w[2]), p->bytes, p->len, NULL, &p->err);
+	return btrkit_txn_write(p->txn, BTRKIT_TOP_LEVEL, inode, number(w[2]), p->bytes, p->len, NULL, &p->err);
 }
 
 int main(int argc, char **argv)

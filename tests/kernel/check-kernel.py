@@ -106,10 +106,10 @@ def check(paths, *args):
 
 
 def clean(name, paths):
-    return judged(name, *check(paths))
+    return checked(name, *check(paths))
 
 
-def judged(name, status, said):
+def checked(name, status, said):
     """Only the summary line is allowed, and leftovers of mkfs.btrfs 6.2."""
     lines = said.splitlines()
     assert status == 0 and all(line.startswith('BTR-SPACE-LEFTOVER ') for line in lines[:-1]), f'{name}: {said}'
@@ -152,7 +152,7 @@ def one(name, folder):
             scribble(form.mnt)
         refused(form)
         # Data that Linux has not written yet does not matter.
-        judged(f'{name}, mounted', *image.still(form.paths, lambda: check(form.paths, '--force')))
+        checked(f'{name}, mounted', *image.still(form.paths, lambda: check(form.paths, '--force')))
         if name in ('default', 'raid1', 'v1'):
             clean(f'{name}, with a log', logged(form, folder))
         form.umount()

@@ -243,7 +243,7 @@ def compare(linux, before, ours):
     end = max(logical + length(before, logical) for logical in was)
     if any(theirs[key] != body for key, body in before.items() if key[1] == 'CHUNK_ITEM' and key in theirs) or \
             (made and made[0] != end):
-        count['steps that cannot be judged'] += 1
+        count['steps that cannot be checked'] += 1
         return None
     # Linux moved the contents of some of these chunks, which we do not.
     moved = [logical for logical in gone if before['used', str(logical)]]

@@ -231,21 +231,21 @@ class Case:
     def copy(self, name='copy.img'):
         return self.fs.copy(os.path.join(self.folder, name))
 
-    def judge(self, fs):
+    def check(self, fs):
         found, code = findings(fs.path)
         expect(not found - self.before and (code == 0 or code == self.code), self.name, found - self.before)
 
 
-def judge_v2(case, fs):
+def check_v2(case, fs):
     now = status(fs.path)
     expect(now['in_use'] == 'v2' and now['valid'] and now['v2']['equal'] == now['groups'], now)
     expect(not now['v1']['leftovers'] and now['v1']['absent'] == now['groups'] and not now['v2']['leftovers'], now)
     changed = Super(fs.path)
     expect(changed.get(CACHE_GENERATION) == 0 and changed.get(Super.COMPAT_RO) & 3 == 3, 'superblock')
-    case.judge(fs)
+    case.check(fs)
     mounted = mount_and_use(fs, case.files)
     expect('space_cache=v2' in mounted, mounted)
-    case.judge(fs)
+    case.check(fs)
     now = status(fs.path)
     expect(now['in_use'] == 'v2' and now['valid'] and now['v2']['equal'] == now['groups'], now)
 
@@ -265,7 +265,7 @@ def to_v2(case):
     before = digest(fs.path)
     said = done_well('convert', '--to', 'v2', fs.path)
     expect('v2 is in use and valid: nothing to do' in said and digest(fs.path) == before, said)
-    judge_v2(case, fs)
+    check_v2(case, fs)
     fs.remove()
 
 
@@ -276,12 +276,12 @@ def to_v1(case):
     changed = Super(fs.path)
     expect(changed.get(CACHE_GENERATION) == NOT_MADE and not changed.get(Super.COMPAT_RO) & 3, 'superblock')
     expect(now['in_use'] == 'v1' and not now['valid'] and now['v2']['absent'] == now['groups'], now)
-    case.judge(fs)
+    case.check(fs)
     mounted = mount_and_use(fs, case.files, never=('error', 'corrupt'))
     expect('space_cache' in mounted and 'space_cache=v2' not in mounted, mounted)
     now = status(fs.path)
     expect(now['in_use'] == 'v1' and now['valid'] and not now['contradictions'], now)
-    case.judge(fs)
+    case.check(fs)
     count['caches v1 that Linux made'] += now['v1']['equal']
     fs.remove()
 
@@ -294,11 +294,11 @@ def to_none(case):
     expect(changed.get(CACHE_GENERATION) == 0 and not changed.get(Super.COMPAT_RO) & 3, 'superblock')
     expect(now['in_use'] == 'none' and now['v2']['absent'] == now['v1']['absent'] == now['groups'], now)
     expect(not now['v1']['leftovers'], now)
-    case.judge(fs)
+    case.check(fs)
     mounted = mount_and_use(fs, case.files)
     expect('nospace_cache' in mounted, mounted)
     expect(status(fs.path)['in_use'] == 'none', 'a cache')
-    case.judge(fs)
+    case.check(fs)
     fs.remove()
 
 
@@ -321,9 +321,9 @@ def clear(case):
         for field in (CACHE_GENERATION, Super.COMPAT_RO):
             expect(ours.get(field) == theirs.get(field), field, ours.get(field), theirs.get(field))
         count['cleared as btrfs rescue does'] += 1
-    case.judge(fs)
+    case.check(fs)
     mount_and_use(fs, case.files, never=('error', 'corrupt'))
-    case.judge(fs)
+    case.check(fs)
     fs.remove()
     other.remove()
 
@@ -369,7 +369,7 @@ def wrong_tree(case):
             expect(code == 1 and 'contradicts the extent tree' in err, code, err)
             refused(fs.path, 'clear', 'v1', says='contradicts the extent tree')
         done_well('convert', fs.path)
-        judge_v2(case, fs)
+        check_v2(case, fs)
         fs.remove()
         count['wrong trees replaced'] += 1
 
@@ -396,7 +396,7 @@ def killed(case):
         else:
             expect(child.returncode in (0, -number), child.returncode, err)
             count['runs killed'] += child.returncode < 0
-        case.judge(fs)
+        case.check(fs)
         if turn % 4 == 0:
             mounted = fs.copy(os.path.join(case.folder, 'mounted.img'))
             mount_and_use(mounted, case.files, never=('error', 'corrupt'))
@@ -415,7 +415,7 @@ def full(case):
         expect('bytes are needed for tree blocks, available are' in err and digest(fs.path) == before, code, err)
         count['full filesystems refused'] += 1
     else:
-        judge_v2(case, fs)
+        check_v2(case, fs)
         count['full filesystems converted'] += 1
     fs.remove()
 

@@ -115,7 +115,7 @@ def pieces(mnt):
     ops.sync(mnt)
 
 
-def judge(row, scratch, rng):
+def check(row, scratch, rng):
     """@return number of compared files"""
     count, given, kinds = row
     volume = Converted(scratch, count)
@@ -145,4 +145,4 @@ def judge(row, scratch, rng):
 
 
 if __name__ == '__main__':
-    sys.exit(several.main(__doc__, ROWS, deep_rows, judge))
+    sys.exit(several.main(__doc__, ROWS, deep_rows, check))

@@ -51,7 +51,7 @@ def fill(mnt, seed, rng):
                 ops.delete_subvolume(f'{mnt}/snapshots/{name}{i}')
 
 
-def judge(chromium, folder, seed):
+def check(chromium, folder, seed):
     rng = random.Random(seed)
     path = os.path.join(folder, 'fs.img')
     made = Image(path, '500M')
@@ -60,10 +60,10 @@ def judge(chromium, folder, seed):
     made.umount()
     file = du_page.make_page(path, os.path.join(folder, 'page.html'), '--paths')
     page = browser.Page(chromium, file)
-    ids = du_page.judge_image(page, path, rng, SUBSETS)
+    ids = du_page.verify_image(page, path, rng, SUBSETS)
     du_page.check(len(ids) >= SNAPSHOTS, ids)
-    du_page.judge_directories(page, path, file)
-    du_page.judge_clean(page, seed)
+    du_page.check_directories(page, path, file)
+    du_page.verify_clean(page, seed)
     page.close()
     made.remove()
 
@@ -80,7 +80,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='btrkit-du-html-') as folder, browser.Browser() as chromium:
         for seed in range(args.seed, args.seed + args.plans):
             print(f'seed {seed}', flush=True)
-            judge(chromium, folder, seed)
+            check(chromium, folder, seed)
     print(', '.join(f'{n} {what}' for what, n in du_page.counts.items()))
 
 

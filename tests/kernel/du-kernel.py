@@ -180,7 +180,7 @@ def add(table, name, row):
 
 # Comparisons
 
-def judge_qgroups(path, rng):
+def verify_qgroups(path, rng):
     found = subvolumes(path)
     subsets = [sorted(rng.sample(sorted(found), rng.randint(1, len(found)))) for _ in range(SUBSETS)]
     theirs = qgroups(path, subsets)
@@ -211,7 +211,7 @@ def delete_all(mnt, wanted, found):
         left = stay
 
 
-def judge_deletion(path, rng, found):
+def check_deletion(path, rng, found):
     wanted = sorted(rng.sample(sorted(found), rng.randint(1, len(found))))
     held = {row['id'] for row in freed(path, [wanted])[0]['held']}
     gone = sorted(set(wanted) - held)
@@ -229,12 +229,12 @@ def judge_deletion(path, rng, found):
         counts['refused'] += len(held)
         if gone:
             counts['deletions'] += 1
-            judge_deleted(path, copy.path, gone, parents, fell)
+            check_deleted(path, copy.path, gone, parents, fell)
     finally:
         copy.remove()
 
 
-def judge_deleted(path, after, gone, parents, fell):
+def check_deleted(path, after, gone, parents, fell):
     said, = freed(path, [gone])
     need(not said['held'], f'{gone}: {said}')
     if fell is not None:
@@ -260,7 +260,7 @@ def judge_deleted(path, after, gone, parents, fell):
     counts['blocks'] += said['freed_blocks']
 
 
-def judge_types(path):
+def check_types(path):
     ours = {row['type']: (row['extents'], row['disk'], row['uncompressed'], row['referenced'])
             for row in du(path, '--types')}
     total = ours.pop('total')
@@ -269,10 +269,10 @@ def judge_types(path):
     equal(ours, theirs, 'types in a dump')
     counts['types'] += len(ours)
     if not any(name.startswith('inline') for name in ours) and ours:
-        judge_compsize({name: row[1:3] for name, row in ours.items()}, compsize(path), mixed)
+        check_compsize({name: row[1:3] for name, row in ours.items()}, compsize(path), mixed)
 
 
-def judge_compsize(ours, theirs, mixed):
+def check_compsize(ours, theirs, mixed):
     """If an extent is prealloc in some items and regular in others, compsize counts it by the item that it meets
     first."""
     theirs.pop('TOTAL', None)
@@ -284,7 +284,7 @@ def judge_compsize(ours, theirs, mixed):
     equal(ours, theirs, 'compsize')
 
 
-def judge_owners(path):
+def check_owners(path):
     """Every block and extent has exactly the owners that the dump shows."""
     theirs, rows = Dumped(path), du(path)
     equal_maps(owned_blocks(path), theirs.blocks, 'tree block')
@@ -321,7 +321,7 @@ def equal_maps(ours, theirs, what):
         equal(ours.get(one), theirs.get(one), f'who has {what} {one}')
 
 
-def judge_mounted(path):
+def check_mounted(path):
     """Compare with a mount after a crash: a log becomes part of its subvolume, and unlinked files are removed."""
     theirs = Dumped(path)
     logged = {start for _, data in theirs.logs.values() for start, _ in data} - {at for at, _ in extents(path)[0]}
@@ -340,39 +340,39 @@ def judge_mounted(path):
         for row in du(copy.path):
             need('owner' not in row or not row['orphans'], f'files without a name: {row}')
             need(row.get('owner') not in ('dying', 'relocation'), row)
-        judge_owners(copy.path)
+        check_owners(copy.path)
     finally:
         copy.remove()
 
 
-def judge(path, rng, deletions):
-    judge_owners(path)
-    judge_qgroups(path, rng)
+def check(path, rng, deletions):
+    check_owners(path)
+    verify_qgroups(path, rng)
     found = subvolumes(path)
     for _ in range(deletions):
-        judge_deletion(path, rng, found)
-    judge_types(path)
+        check_deletion(path, rng, found)
+    check_types(path)
 
 
-def judge_dying(path):
+def check_dropped(path):
     """Linux deletes the rest of a half-deleted subvolume when it mounts."""
     gone = [row['id'] for row in du(path) if row.get('owner') == 'dying']
     need(gone, 'nothing is half deleted')
     copy = Image(path, None).copy(path + '.copy')
     image.wait_for_cleaner(copy.mount('noatime'))
     copy.umount()
-    judge_deleted(path, copy.path, gone, set(), None)
+    check_deleted(path, copy.path, gone, set(), None)
     counts['deletions'] += 1
     copy.remove()
 
 
-def judge_crashed(paths, fill):
+def check_crashed(paths, fill):
     for path in paths:
-        judge_owners(path)
+        check_owners(path)
         if fill is half_dropped:
-            judge_dying(path)
+            check_dropped(path)
         else:
-            judge_mounted(path)
+            check_mounted(path)
 
 
 def unpacked(folder):
@@ -532,13 +532,13 @@ def filesystems(args):
             and not (args.thin and one[0] in ('half-dropped-0', 'half-dropped-2'))]
 
 
-def judge_filesystem(folder, rng, name, size, mkfs, mount, fill):
+def check_filesystem(folder, rng, name, size, mkfs, mount, fill):
     options = next((scenario.options for scenario in SCENARIOS if scenario.name == name), {})
     paths = Made(folder, options).make(size, mkfs, mount, fill) if fill else [unpacked(folder)]
     if fill in CRASHED:
-        judge_crashed(paths, fill or half_dropped)
+        check_crashed(paths, fill or half_dropped)
     else:
-        judge(paths[0], rng, 8 if fill is held else DELETIONS)
+        check(paths[0], rng, 8 if fill is held else DELETIONS)
 
 
 def main():
@@ -558,7 +558,7 @@ def main():
         folder, start, error = tempfile.mkdtemp(prefix='btrkit-du-'), time.monotonic(), None
         try:
             with contextlib.nullcontext() if fill else image.committed():
-                judge_filesystem(folder, random.Random(f'{args.seed} {name}'), name, size, mkfs, mount, fill)
+                check_filesystem(folder, random.Random(f'{args.seed} {name}'), name, size, mkfs, mount, fill)
         except (Difference, RuntimeError, OSError, subprocess.SubprocessError) as e:
             error = f'{type(e).__name__}: {e}'
             failed.append(name)

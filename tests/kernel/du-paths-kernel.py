@@ -139,7 +139,7 @@ def filesystem_du(mnt, paths, *options):
     return found
 
 
-def judge_listing(path):
+def check_listing(path):
     ours = du(path, '--paths')
     mounted = Image(path, None)
     mnt = mounted.mount(readonly=True)
@@ -179,7 +179,7 @@ def used_data(mnt):
     return None if found[0][0] else sum(int(used) for _, used in found)
 
 
-def judge_deletion(path, row):
+def check_deletion(path, row):
     name = row['path']
     copy = Image(path, None).copy(path + '.copy')
     mnt = copy.mount('noatime')
@@ -204,12 +204,12 @@ def judge_deletion(path, row):
     counts['freed partly'] += 0 < row['frees'] < row['total']
 
 
-def judge(path, rng):
-    ours = judge_listing(path)
+def check(path, rng):
+    ours = check_listing(path)
     some = [name for name, row in ours.items() if row['frees']]
     chosen = rng.sample(some, min(len(some), DELETIONS)) + rng.sample(list(ours), 1)
     for name in dict.fromkeys(chosen):
-        judge_deletion(path, ours[name])
+        check_deletion(path, ours[name])
 
 
 # The filesystems
@@ -353,7 +353,7 @@ def main():
     for name, mkfs, mount, fill in filesystems(args):
         folder, start, error = tempfile.mkdtemp(prefix='btrkit-du-'), time.monotonic(), None
         try:
-            judge(make(folder, mkfs, mount, fill), random.Random(f'{args.seed} {name}'))
+            check(make(folder, mkfs, mount, fill), random.Random(f'{args.seed} {name}'))
         except (Difference, RuntimeError, OSError, subprocess.SubprocessError) as e:
             error = f'{type(e).__name__}: {e}'
             failed.append(name)

@@ -116,7 +116,7 @@ def write_more(folder, rng):
             f.write(rng.randbytes(20000))
 
 
-def judge_mounted(img, folders, before, model):
+def check_mounted(img, folders, before, model):
     """Compare every xattr read by Linux with the model; data must be unchanged. Returns the number of xattrs."""
     compared = 0
     for root, folder in folders.items():
@@ -146,7 +146,7 @@ def run_scenario(scratch, name, items, seed):
     print(said.decode(), end='')
     check_clean(img.path)
     img.mount('nodiscard')
-    compared = judge_mounted(img, folders, before, manifest(path))
+    compared = check_mounted(img, folders, before, manifest(path))
     for folder in folders.values():
         if folder != 'kept':
             write_more(f'{img.mnt}/{folder}', rng)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // What Linux says: the rows of `btrkit fiemap -a --format tsv`, taken from a mounted filesystem by the FIEMAP ioctl.
-// It shares no code with btrkit, whose judge it is.
+// It shares no code with btrkit, whose check it is.
 //
 //	fiemap-oracle MOUNTPOINT [OPEN-FILE...]
 //

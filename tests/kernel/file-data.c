@@ -17,7 +17,6 @@
 
 #include "lib/modify/op.h"
 
-#define TOP_LEVEL 5
 #define TOP 256
 
 static struct btrkit_error err;
@@ -34,7 +33,7 @@ static void must(int ret, const char *what)
 
 static struct btrkit_found find(struct btrkit_txn *txn, const char *path)
 {
-	struct btrkit_found at = { .root = TOP_LEVEL, .inode = TOP };
+	struct btrkit_found at = { .root = BTRKIT_TOP_LEVEL, .inode = TOP };
 
 	while (*path) {
 		const size_t len = strcspn(path, "/");

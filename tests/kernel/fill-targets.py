@@ -58,7 +58,7 @@ class Place:
     def exact(self):
         return int(run(BTRKIT, 'mkfs', '--size-only', '-r', self.tree, 'none'))
 
-    def judge(self, *devices, options='ro', check=True):
+    def check(self, *devices, options='ro', check=True):
         """Linux finds the contents of the source."""
         if check:
             run(BTRFS, 'check', '--check-data-csum', devices[0])
@@ -154,7 +154,7 @@ def device(place):
                                  (('--shrink', '-b', '300m'), M, 100 * M), (('-M',), size, size)):
             makes(*words, '-r', place.tree, dev)
             need(low <= total(dev) <= high, f'{words}: {total(dev)} bytes')
-            compared += place.judge(dev)
+            compared += place.check(dev)
             with mounted(dev, place.mnt, '-o', 'rw'):
                 run('rm', '-r', f'{place.mnt}/usr')
                 if high > 100 * M:
@@ -173,7 +173,7 @@ def device(place):
         untouched_or_none(dev, before)
         makes('--shrink', *words)
         with loop(beside) as other:
-            compared += place.judge(other, dev)
+            compared += place.check(other, dev)
     return compared
 
 
@@ -198,7 +198,7 @@ def part(place):
             need((total(path, start) == size) != bool(words), f'{name} {words}: {total(path, start)} bytes')
             need(around() == before, f'{name} {words}: written outside')
         with loop(path, '-o', str(start), '--sizelimit', str(size)) as inner:
-            compared += place.judge(inner)
+            compared += place.check(inner)
         with open(path, 'r+b') as f:
             f.seek(start)
             f.write(bytes(100 * K))
@@ -222,10 +222,10 @@ def copies(place):
         makes(*words, '-r', place.tree, *paths)
         for some in itertools.combinations(paths, least):
             volume = attached(some)
-            compared += place.judge(*volume.loops, options='ro,degraded', check=False)
+            compared += place.check(*volume.loops, options='ro,degraded', check=False)
             volume.umount()
         volume = attached(paths)
-        compared += place.judge(*volume.loops)
+        compared += place.check(*volume.loops)
         # The same with devices, each used as a whole.
         volume.umount()
         for path in paths:
@@ -233,7 +233,7 @@ def copies(place):
         volume.attach()
         makes(*words, '-r', place.tree, *volume.loops)
         need(total(volume.loops[-1]) == count * 300 * M, f'{words}: {total(volume.loops[-1])} bytes')
-        compared += place.judge(*volume.loops)
+        compared += place.check(*volume.loops)
         volume.remove()
     return compared
 
@@ -357,7 +357,7 @@ def small_device(place):
     with loop(make_file(path, exact)) as dev:
         makes('--shrink', '-r', place.tree, dev)
         need(total(dev) == exact, f'{total(dev)} bytes, {exact} were told')
-        place.judge(dev)
+        place.check(dev)
     return tries
 
 

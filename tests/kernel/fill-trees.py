@@ -51,7 +51,7 @@ def make(source, tree, path):
     need(not process.returncode, f'tar of {tree}: exit {process.returncode}')
 
 
-def judge(tree, scratch):
+def check(tree, scratch):
     """@return number of compared paths"""
     # Hard links from outside of the tree do not exist in the filesystem.
     wanted, bytes_wanted, compared = everything.listing(tree, subvolumes=()), digest(tree), 0
@@ -85,7 +85,7 @@ def main():
     results = []
     for tree in [*args.trees, *([os.environ['LINUX_TREE']] if args.linux else [])]:
         with tempfile.TemporaryDirectory(prefix='btrkit-trees-') as scratch:
-            results.append(several.attempt(tree, judge, tree, scratch))
+            results.append(several.attempt(tree, check, tree, scratch))
     failed = results.count(None)
     print(f'{len(results)} trees, {sum(filter(None, results))} paths compared, {failed} failed')
     return 1 if failed or not results else 0

@@ -316,7 +316,7 @@ static int take_block(void *ctx, uint64_t bytenr, const void *block, struct btrk
 
 static void build(struct image *image)
 {
-	const struct bulk_config config = { .judge = &image->fs->judge,
+	const struct bulk_config config = { .rules = &image->fs->rules,
 					    .items = &image->fs->items,
 					    .chunk_tree_uuid = image->fs->super.fsid,
 					    .owner = OID_FREE_SPACE_TREE,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Let Linux, btrfs-progs and libblkid judge filesystems of `btrkit mkfs`.
+"""Let Linux, btrfs-progs and libblkid check filesystems of `btrkit mkfs`.
 
     mkfs-kernel.py [--only PATTERN] [--deep] [--list] [--jobs N]
 
@@ -282,7 +282,7 @@ def compare_usage(ours, theirs):
         need(a >= b, f'free space {ours[1]}, mkfs.btrfs leaves {theirs[1]}')
 
 
-def judge(case, folder, seed):
+def check(case, folder, seed):
     """Returns a description of the result."""
     ours, theirs, done = use_both(case, folder, seed)
     compare_usage(ours, theirs)
@@ -295,7 +295,7 @@ def attempt(case, scratch, seed):
     folder = tempfile.mkdtemp(dir=scratch)
     start, text, error = time.monotonic(), None, None
     try:
-        text = judge(case, folder, seed)
+        text = check(case, folder, seed)
     except (Failure, RuntimeError, OSError, subprocess.SubprocessError) as e:
         error = f'{type(e).__name__}: {e}'
     finally:
@@ -349,7 +349,7 @@ def states(scratch):
             img.umount()
         need(mounted == primary, f'{name}: mounted: {mounted}, has a primary superblock: {primary}')
         seen[kind] += 1
-    need(all(seen.values()), f'states that were judged: {seen}')
+    need(all(seen.values()), f'states that were checked: {seen}')
     shutil.rmtree(folder)
     return sum(seen.values())
 
@@ -424,10 +424,10 @@ def main():
             failed += run_cases(large, folder, args)
     elif large:
         print(f'not run, mkfs.xfs is missing: {", ".join(c.name for c in large)}')
-    judged = states(scratch) if args.only == '*' else 0
+    checked = states(scratch) if args.only == '*' else 0
     shutil.rmtree(scratch)
     print(f'compared {len(chosen)} filesystems with those of mkfs.btrfs, {len(failed)} failed; '
-          f'{judged} states after a power failure')
+          f'{checked} states after a power failure')
     if failed:
         print('failed:', *failed, sep='\n  ')
     return 1 if failed or not chosen else 0

@@ -56,7 +56,7 @@ def deep_rows():
         yield 4, (*both, '-O', ('quota', 'squota')[number % 2]), ''
 
 
-def judge(row, scratch, rng):
+def check(row, scratch, rng):
     """@return number of compared files"""
     count, given, options = row
     # On a single device two copies need space before anything is freed.
@@ -126,4 +126,4 @@ def busy(scratch):
 
 
 if __name__ == '__main__':
-    sys.exit(several.main(__doc__, ROWS, deep_rows, judge, (on_loops, busy)))
+    sys.exit(several.main(__doc__, ROWS, deep_rows, check, (on_loops, busy)))

@@ -52,7 +52,7 @@ def fill(mnt):
     image.run('sync', '-f', mnt)
 
 
-def judge(scratch, count, options, size):
+def check(scratch, count, options, size):
     volume = volumes.Volume(scratch, count, str(size))
     try:
         image.run(BTRKIT, 'mkfs', '-q', *options, *volume.paths)
@@ -77,7 +77,7 @@ def main():
                 continue
             counted += 1
             try:
-                image.unless_wedged(judge, scratch, count, options, ours)
+                image.unless_wedged(check, scratch, count, options, ours)
             except (RuntimeError, OSError) as e:
                 failed += 1
                 print(f'{count} devices of {ours} bytes, {" ".join(options)}: {type(e).__name__}: {e}')

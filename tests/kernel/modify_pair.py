@@ -60,7 +60,7 @@ def name(number):
     return errno.errorcode[number] if number else 'done'
 
 
-def judge(ours, theirs, bounds, compressed, loaded, what):
+def check(ours, theirs, bounds, compressed, loaded, what):
     """Compare two mounted filesystems, to which everything has been written."""
     a = modify_state.State(ours.mnt, bounds[0], compressed, loaded)
     b = modify_state.State(theirs.mnt, bounds[1], compressed, loaded)
@@ -147,7 +147,7 @@ class Pair:
             self.ours.mount(self.mount_options)
         for img in (self.ours, self.theirs):
             image.wait_for_cleaner(img.mnt)
-        judge(self.ours, self.theirs, self.bounds, self.compressed, self.loaded, what)
+        check(self.ours, self.theirs, self.bounds, self.compressed, self.loaded, what)
 
     def leave(self):
         """There must be no messages of Linux about our filesystem."""

@@ -237,8 +237,8 @@ def options(doc):
     return parser.parse_args()
 
 
-def main(doc, rows, deep_rows, judge, more=()):
-    """Run @judge(row, scratch, seed) for each chosen row, and, without --deep, the tests in @more."""
+def main(doc, rows, deep_rows, check, more=()):
+    """Run @check(row, scratch, seed) for each chosen row, and, without --deep, the tests in @more."""
     args = options(doc)
     part, parts = map(int, args.part.split('/'))
     chosen = [(seed, row) for seed, row in enumerate(deep_rows() if args.deep else rows)
@@ -253,7 +253,7 @@ def main(doc, rows, deep_rows, judge, more=()):
     results = []
     for seed, row in chosen:
         with tempfile.TemporaryDirectory(prefix='btrkit-several-') as scratch:
-            results.append(attempt(name_of(row), judge, row, scratch, random.Random(seed)))
+            results.append(attempt(name_of(row), check, row, scratch, random.Random(seed)))
     for work in more if not args.deep else ():
         with tempfile.TemporaryDirectory(prefix='btrkit-several-') as scratch:
             results.append(attempt(work.__doc__, work, scratch))

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TOP_LEVEL 5
 #define TOP 256
 #define WORDS 4
 
@@ -32,11 +31,11 @@ static void must(int ret, const char *what)
 }
 
 /* Return the directory of a path and its last component. */
-static int place_of(const char *path, struct btrkit_place *ret)
+static int device_range_of(const char *path, struct btrkit_place *ret)
 {
 	const char *slash;
 
-	*ret = (struct btrkit_place){ TOP_LEVEL, TOP, path, strlen(path) };
+	*ret = (struct btrkit_place){ BTRKIT_TOP_LEVEL, TOP, path, strlen(path) };
 	while ((slash = strchr(ret->name, '/'))) {
 		struct btrkit_found found;
 		const int r = btrkit_txn_lookup(txn, ret->root, ret->dir, ret->name, (size_t)(slash - ret->name),
@@ -54,10 +53,10 @@ static int find(const char *path, struct btrkit_found *ret)
 	struct btrkit_place at;
 	int r;
 
-	*ret = (struct btrkit_found){ TOP_LEVEL, TOP, 0 };
+	*ret = (struct btrkit_found){ BTRKIT_TOP_LEVEL, TOP, 0 };
 	if (!strcmp(path, "."))
 		return 0;
-	r = place_of(path, &at);
+	r = device_range_of(path, &at);
 	return r ? r : btrkit_txn_lookup(txn, at.root, at.dir, at.name, at.len, ret, &err);
 }
 
@@ -65,7 +64,7 @@ static int make(const char *path, uint32_t mode)
 {
 	const struct btrkit_new_inode what = { .mode = mode };
 	struct btrkit_place at;
-	int ret = place_of(path, &at);
+	int ret = device_range_of(path, &at);
 
 	return ret ? ret : btrkit_txn_create(txn, at.root, at.dir, at.name, at.len, &what, NULL, &err);
 }
@@ -74,7 +73,7 @@ static int subvolume(const char *path)
 {
 	struct btrkit_new_subvolume what = BTRKIT_NEW_SUBVOLUME_INIT;
 	struct btrkit_place at;
-	int ret = place_of(path, &at);
+	int ret = device_range_of(path, &at);
 
 	what.mode = 0777;
 	return ret ? ret : btrkit_txn_subvolume_create(txn, at.root, at.dir, at.name, at.len, &what, NULL, &err);
@@ -87,7 +86,7 @@ static int snapshot(const char *source, const char *path)
 	int ret = find(source, &from);
 
 	if (!ret)
-		ret = place_of(path, &at);
+		ret = device_range_of(path, &at);
 	return ret ? ret :
 		     btrkit_txn_subvolume_snapshot(txn, from.root, at.root, at.dir, at.name, at.len, NULL, NULL, &err);
 }
@@ -95,17 +94,17 @@ static int snapshot(const char *source, const char *path)
 static int move(const char *one, const char *two, unsigned flags)
 {
 	struct btrkit_place from, to;
-	int ret = place_of(one, &from);
+	int ret = device_range_of(one, &from);
 
 	if (!ret)
-		ret = place_of(two, &to);
+		ret = device_range_of(two, &to);
 	return ret ? ret : btrkit_txn_rename(txn, &from, &to, flags, &err);
 }
 
 static int take_away(const char *path, enum btrkit_unlink_what what)
 {
 	struct btrkit_place at;
-	int ret = place_of(path, &at);
+	int ret = device_range_of(path, &at);
 
 	return ret ? ret : btrkit_txn_unlink(txn, at.root, at.dir, at.name, at.len, what, &err);
 }

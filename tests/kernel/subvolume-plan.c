@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOP_LEVEL 5
 #define TOP 256
 
 struct spot {
@@ -35,7 +34,7 @@ static void must(int ret, const char *line, const struct btrkit_error *err)
 static struct spot spot_of(char *path)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct spot s = { TOP_LEVEL, TOP, path };
+	struct spot s = { BTRKIT_TOP_LEVEL, TOP, path };
 	char *slash;
 
 	while ((slash = strchr(s.name, '/'))) {
@@ -55,7 +54,7 @@ static uint64_t subvolume_at(char *path)
 	struct spot s;
 
 	if (!strcmp(path, "."))
-		return TOP_LEVEL;
+		return BTRKIT_TOP_LEVEL;
 	s = spot_of(path);
 	must(btrkit_txn_lookup(txn, s.root, s.dir, s.name, strlen(s.name), &found, &err), s.name, &err);
 	return found.root;

@@ -105,7 +105,7 @@ def orphans(volume):
     return image.run(image.BTRFS, 'inspect-internal', 'dump-tree', *volume.paths).count(b'key (ORPHAN ORPHAN_ITEM')
 
 
-def judge(paths, expected, missing, kind):
+def check(paths, expected, missing, kind):
     """Mount, read, write, unmount and check."""
     volume = Devices(paths)
     several = len(paths) + missing > 1
@@ -188,12 +188,12 @@ locks = collections.defaultdict(threading.Lock)
 State = collections.namedtuple('State', 'name devices spare torn kind commit')
 
 
-class Judges:
+class Checks:
     """The contents of the committed states, by kind and generation; compares other states with them."""
 
     def __init__(self, folder):
         self.folder, self.expected, self.generations = folder, {}, {}
-        self.judged, self.removed = collections.Counter(), collections.Counter()  # by kind
+        self.checked, self.removed = collections.Counter(), collections.Counter()  # by kind
 
     def paths(self, state):
         count = int(state.devices)
@@ -205,7 +205,7 @@ class Judges:
         return self.expected[state.kind, max(field(path, GENERATION, 8)[::-1] for path in paths)]
 
     def degraded(self, state, paths):
-        """Judge with some devices removed, preferably those with a torn superblock."""
+        """Check with some devices removed, preferably those with a torn superblock."""
         spare, number = int(state.spare), int(state.name)
         torn = [path for path in paths if is_torn(path)]
         if not spare or len(torn) > spare:
@@ -217,7 +217,7 @@ class Judges:
             if path not in lost:
                 left.append(path + '.left')
                 image.run('cp', '--sparse=always', path, left[-1])
-        count = judge(left, self.newest(state, left), len(lost), state.kind)
+        count = check(left, self.newest(state, left), len(lost), state.kind)
         for path in left:
             os.unlink(path)
         self.removed[state.kind] += 1
@@ -230,7 +230,7 @@ class Judges:
         expected = self.newest(state, paths)
         if expected != self.expected[state.kind, self.generations[state.kind, state.commit]]:
             raise Failure('the newest superblock is not that of the commit')
-        return judge(paths, expected, 0, state.kind)
+        return check(paths, expected, 0, state.kind)
 
     def attempt(self, state):
         """@return the complaint, or None; number of files read"""
@@ -243,7 +243,7 @@ class Judges:
                     self.expected[state.kind, generation], count = read(paths)
                 else:
                     count = self.degraded(state, paths) + self.whole(state, paths)
-                    self.judged[state.kind] += 1
+                    self.checked[state.kind] += 1
         except (Failure, RuntimeError, OSError) as e:
             return f'{state.kind}, commit {state.commit}, {state.torn}: {e}', 0
         for path in paths:
@@ -253,15 +253,15 @@ class Judges:
 
 def self_test(folder, committed):
     """The comparison must notice another state."""
-    judges = Judges(folder)
+    checks = Checks(folder)
     state = committed[0]
     other = state._replace(name='0000', torn='whole', spare='0')
-    for path, copy in zip(judges.paths(state), judges.paths(other)):
+    for path, copy in zip(checks.paths(state), checks.paths(other)):
         image.run('cp', '--sparse=always', path, copy)
     generation = field(path, GENERATION, 8)[::-1]
-    judges.generations[state.kind, state.commit] = generation
-    judges.expected[state.kind, generation] = 'another'
-    if 'not what' not in (judges.attempt(other)[0] or ''):
+    checks.generations[state.kind, state.commit] = generation
+    checks.expected[state.kind, generation] = 'another'
+    if 'not what' not in (checks.attempt(other)[0] or ''):
         raise Failure('a planted difference was not seen')
 
 
@@ -290,24 +290,24 @@ def run(scratch, wanted, options):
     possible = {(row.kind, int(row.commit) - before) for row in states for before in (0, 1)}
     committed = [row for row in committed if (row.kind, int(row.commit)) in possible]
     self_test(folder, committed)
-    judges, failed, files = Judges(folder), 0, 0
+    checks, failed, files = Checks(folder), 0, 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         for rows in spread(committed), spread(states):
-            for error, count in pool.map(judges.attempt, rows):
+            for error, count in pool.map(checks.attempt, rows):
                 files += count
                 if error:
                     failed += 1
                     print('FAIL', error, flush=True)
             if failed:
                 break
-    for kind, number in judges.judged.items():
-        print(f'{kind}: {number} states judged by Linux, {judges.removed[kind]} also with devices removed')
+    for kind, number in checks.checked.items():
+        print(f'{kind}: {number} states checked by Linux, {checks.removed[kind]} also with devices removed')
     torn = sum(row.torn == 'torn' for row in states)
     print(f'compared {len(states)} states of {len({row.kind for row in states})} kinds, {torn} with a torn primary, '
-          f'{judges.removed.total()} also with devices removed, with {len(committed)} committed ones: '
+          f'{checks.removed.total()} also with devices removed, with {len(committed)} committed ones: '
           f'{files} files read, {found_orphans.total()} orphans taken away, {failed} failed')
     spares = any(int(row.spare) for row in states)
-    return int(bool(failed) or not states or not torn or (spares and not judges.removed.total()))
+    return int(bool(failed) or not states or not torn or (spares and not checks.removed.total()))
 
 
 def main(count, *options):

@@ -19,7 +19,7 @@ static int fail(const char *device, const struct btrkit_error *err)
 
 static void print_owner(const struct btrkit_usage_owner *o)
 {
-	if (o->kind <= BTRKIT_USAGE_DYING)
+	if (o->kind <= BTRKIT_USAGE_DROPPED)
 		printf("%" PRIu64, o->id);
 	else if (o->kind == BTRKIT_USAGE_RELOCATION)
 		printf("relocation:%" PRIu64, o->id);

@@ -46,7 +46,7 @@ class Copy(several.Fresh):
                     f.write(os.urandom(1 << 10) * (1 << 10))
 
 
-def judge_copy(volume, folder, garbage, wanted):
+def check_copy(volume, folder, garbage, wanted):
     copy = Copy(folder, volume, garbage)
     pairs = [path for pair in zip(volume.paths, copy.paths) for path in pair]
     copied = int(re.fullmatch(r'(\d+) bytes\n', image.run(COPY_USED, *pairs).decode()).group(1))
@@ -63,7 +63,7 @@ def judge_copy(volume, folder, garbage, wanted):
     return copied
 
 
-def judge(row, scratch, rng):
+def check(row, scratch, rng):
     count, given, options = row
     volume = several.Fresh(scratch, count, '256M')
     volume.mkfs_peer(*given)
@@ -74,10 +74,10 @@ def judge(row, scratch, rng):
     image.detach(*volume.loops)
     volume.loops = []
     for garbage in (False, True):
-        judge_copy(volume, f'{scratch}/{"garbage" if garbage else "zeros"}', garbage, wanted)
+        check_copy(volume, f'{scratch}/{"garbage" if garbage else "zeros"}', garbage, wanted)
     volume.remove()
     return len(wanted)
 
 
 if __name__ == '__main__':
-    sys.exit(several.main(__doc__, ROWS, deep_rows, judge))
+    sys.exit(several.main(__doc__, ROWS, deep_rows, check))

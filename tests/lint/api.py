@@ -23,7 +23,7 @@ def known(root):
     return {name for line in lines for name in re.findall(r"@c (\w+)", line)}
 
 
-def judge_comment(f, everywhere, comments):
+def check_comment(f, everywhere, comments):
     if not f.comment:
         yield "has no comment"
         return
@@ -38,7 +38,7 @@ def judge_comment(f, everywhere, comments):
             yield f"its comment does not tell of {name}"
 
 
-def judge_name(f):
+def check_name(f):
     if f.parameters:
         first = f.parameters[0][0].removeprefix("const ")
         if first in HANDLES and not f.name.startswith(HANDLES[first]):
@@ -59,7 +59,7 @@ def main(root):
     functions = list(common.functions(root))
     everywhere, comments = known(root), {f.name: f.comment for f in functions}
     problems = [f"{f.header}: {f.name} {problem}" for f in functions
-                for problem in (*judge_comment(f, everywhere, comments), *judge_name(f))]
+                for problem in (*check_comment(f, everywhere, comments), *check_name(f))]
     passed = {name for f in functions for kind, _ in f.parameters
               for name in re.findall(r"^(?:const )?struct (btrkit_\w+) \*$", kind)}
     for name, (header, comment, members) in structs(root).items():

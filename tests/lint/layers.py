@@ -32,7 +32,7 @@ FUNCTION = re.compile(r"^[A-Za-z_][\w \t\n*]*?(?:\(([a-z_]\w*)\)|\b([a-z_]\w*))\
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 
 
-def judge_lib(layer, form, name):
+def check_lib(layer, form, name):
     if form == "<":
         if layer in ("base", "format") and name in IO_HEADERS:
             return f"lib/{layer} works on bytes and does no I/O"
@@ -49,29 +49,29 @@ def judge_lib(layer, form, name):
     return None
 
 
-def judge_cmd(form, name):
+def check_cmd(form, name):
     if form == "<" or (re.fullmatch(r"(cmd/)?[^/]+\.h", name) and name != "config.h"):
         return None
     return "cmd/ includes only <btrkit/*.h>, headers of the system and cmd/*.h"
 
 
-def judge_public(form, name):
+def check_public(form, name):
     if form == "<" and (name in PUBLIC_SYSTEM or re.fullmatch(r"btrkit/[^/]+\.h", name)):
         return None
     return "a public header includes only <btrkit/*.h> and " + ", ".join(sorted(PUBLIC_SYSTEM))
 
 
-def judge(source, form, name):
+def check(source, form, name):
     top, *rest = source.split("/")
     if name in FORBIDDEN:
         return "nothing here uses that"
     if top == "include":
-        return judge_public(form, name)
+        return check_public(form, name)
     if top == "cmd":
-        return judge_cmd(form, name)
+        return check_cmd(form, name)
     if rest[0] not in LAYERS:
         return f"lib/{rest[0]} is no layer; layers.py lists them"
-    return judge_lib(rest[0], form, name)
+    return check_lib(rest[0], form, name)
 
 
 def functions(text, end):
@@ -81,7 +81,7 @@ def functions(text, end):
             if match[3] == end and not match[0].startswith(("typedef", "static"))}
 
 
-def judge_declarations(root):
+def check_declarations(root):
     """Yield what headers declare that no source file of their layer defines."""
     for layer in LAYERS:
         defined = set()
@@ -92,7 +92,7 @@ def judge_declarations(root):
                 yield f"{header}: declares {name}(), which lib/{layer} does not define"
 
 
-def judge_page(root):
+def check_page(root):
     """Yield the problems of lib/README.md, which lists the files of each layer. Names may have wildcards; a directory
     that is named stands for all of its files."""
     page = pathlib.Path(root, "lib/README.md").read_text()
@@ -111,12 +111,12 @@ def judge_page(root):
 
 
 def main(root):
-    problems = [*judge_page(root), *judge_declarations(root)]
+    problems = [*check_page(root), *check_declarations(root)]
     checked = 0
     for path, source in common.files(root, "lib/*/**/*.[ch]", "cmd/**/*.[ch]", "include/**/*.h"):
         for form, name in INCLUDE.findall(path.read_text()):
             checked += 1
-            problem = judge(source, form, name)
+            problem = check(source, form, name)
             if problem:
                 problems.append(f"{source}: includes {name}: {problem}")
     common.verdict("layers", checked, "includes", problems)

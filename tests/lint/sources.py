@@ -33,7 +33,7 @@ def functions(lines):
             start = None
 
 
-def judge_lines(lines):
+def check_lines(lines):
     for number, line in enumerate(lines, 1):
         if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line):
             yield number, "a note to do something later"
@@ -45,7 +45,7 @@ def judge_lines(lines):
             yield number, "white space at the end"
 
 
-def judge_c(source, text, lines):
+def check_c(source, text, lines):
     opening = f"/* {SPDX} */" if source.endswith(".h") else f"// {SPDX}"
     if not lines or lines[0] != opening:
         yield 1, f"the first line must be: {opening}"
@@ -68,13 +68,13 @@ def judge_c(source, text, lines):
         yield code.count("\n", 0, match.start()) + 1, f"{match.group(1)}: an ioctl of a filesystem"
 
 
-def judge(source, text):
+def check(source, text):
     lines = text.split("\n")
     if lines[-1]:
         yield len(lines), "no newline at the end of the file"
     lines = lines[:-1]
     if source.endswith((".c", ".h")):
-        yield from judge_c(source, text, lines)
+        yield from check_c(source, text, lines)
     else:
         if SPDX not in "\n".join(lines[:2]):
             yield 1, f"no licence line ({SPDX}) among the first two"
@@ -82,7 +82,7 @@ def judge(source, text):
             yield len(lines), f"more than {FILE_LINES} lines in a file"
     # The patterns in this file would match themselves.
     if source != "tests/lint/sources.py":
-        yield from judge_lines(lines)
+        yield from check_lines(lines)
 
 
 def main(root):
@@ -92,7 +92,7 @@ def main(root):
                          "tests/**/*.sh", "images/**/*.py", "images/**/*.sh", "**/meson.build", "dev", ".ci/run")
     found = [(path, source) for path, source in found if not source.startswith("build")]
     for path, source in found:
-        problems += [f"{source}:{number}: {what}" for number, what in judge(source, path.read_text())]
+        problems += [f"{source}:{number}: {what}" for number, what in check(source, path.read_text())]
     common.verdict("sources", len(found), "files", problems)
 
 

@@ -15,7 +15,7 @@ struct built {
 	uint64_t last[LEVELS_MAX]; /* index of the last block written, plus one */
 };
 
-static struct node_judge judge = { .fsid = "bulk builder...", .nodesize = NODESIZE, .sectorsize = 4096 };
+static struct node_rules rules = { .fsid = "bulk builder...", .nodesize = NODESIZE, .sectorsize = 4096 };
 static const struct item_ctx item_ctx = { .sectorsize = 4096, .nodesize = NODESIZE, .csum_size = 4, .generation = 9 };
 static const uint8_t chunk_tree_uuid[16] = "chunks";
 
@@ -71,7 +71,7 @@ static int add_items(struct bulk *b, unsigned n)
 
 static struct bulk_config config_of(struct built *t)
 {
-	return (struct bulk_config){ .judge = &judge,
+	return (struct bulk_config){ .rules = &rules,
 				     .items = &item_ctx,
 				     .chunk_tree_uuid = chunk_tree_uuid,
 				     .owner = OID_FS_TREE,
@@ -101,7 +101,7 @@ static void walk(const struct built *t, const struct node_ref *ref, unsigned *ne
 	struct node *n;
 
 	assert_non_null(block);
-	if (node_verify(&judge, ref, block, &err))
+	if (node_verify(&rules, ref, block, &err))
 		fail_msg("%s", err.message);
 	n = calloc(1, sizeof(*n) + NODESIZE);
 	assert_non_null(n);
@@ -244,6 +244,6 @@ int main(void)
 		cmocka_unit_test(failing_writes_are_told),
 	};
 
-	judge.csum = csum_kind_find(0);
+	rules.csum = csum_kind_find(0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

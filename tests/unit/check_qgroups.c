@@ -29,15 +29,15 @@ static unsigned pick(unsigned below)
 /* Subvolumes that are snapshots of each other, each modified afterwards. */
 static void make_subvolumes(uint64_t ids[SUBVOLUMES])
 {
-	ids[0] = TOP_LEVEL;
+	ids[0] = BTRKIT_TOP_LEVEL;
 	for (unsigned i = 1; i < SUBVOLUMES; i++) {
 		uint8_t bytes[9000];
 		char name[24];
 		uint64_t inode;
 
 		snprintf(name, sizeof(name), "subvolume-%u", i);
-		rig_check(btrkit_txn_subvolume_snapshot(txn, ids[pick(i)], TOP_LEVEL, TOP, name, strlen(name), NULL,
-							&ids[i], &err),
+		rig_check(btrkit_txn_subvolume_snapshot(txn, ids[pick(i)], BTRKIT_TOP_LEVEL, TOP, name, strlen(name),
+							NULL, &ids[i], &err),
 			  &err);
 		for (unsigned file = 0; file < 3; file++) {
 			const uint64_t in = ids[pick(i + 1)];
@@ -106,7 +106,7 @@ static bool has(const struct check_quota *q, uint64_t id, uint64_t subvolume)
 	return false;
 }
 
-static void judge_group(const struct check_quota *q, const struct btrkit_usage *u, const struct check_qgroup *g)
+static void validate_group(const struct check_quota *q, const struct btrkit_usage *u, const struct check_qgroup *g)
 {
 	uint32_t owners[OWNERS_MAX];
 	uint64_t rfer = 0, excl = 0;
@@ -153,7 +153,7 @@ static void counts_of_hierarchies(void **state)
 		assert_int_equal(check_qgroup_count(&q), 0);
 		groups = q.groups.at;
 		for (size_t i = 0; i < q.groups.n; i++) {
-			judge_group(&q, u, &groups[i]);
+			validate_group(&q, u, &groups[i]);
 			referred += qgroup_level(groups[i].id) && groups[i].excl;
 		}
 		free(q.groups.at);

@@ -70,7 +70,7 @@ static int note(void *ctx, const struct btrkit_finding *f)
 	return 0;
 }
 
-static struct found judge(struct disk *d)
+static struct found check_disk(struct disk *d)
 {
 	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_check_options opts = BTRKIT_CHECK_OPTIONS_INIT;
@@ -111,14 +111,14 @@ static unsigned try_blocks(struct disk *d, struct sparse *s, uint64_t at, uint64
 		sparse_read(s, middle, &byte, 1);
 		byte ^= 1;
 		sparse_write(s, middle, &byte, 1);
-		found = judge(d);
+		found = check_disk(d);
 		expect_copy(&found, pos);
 		byte ^= 1;
 		sparse_write(s, middle, &byte, 1);
 
 		d->lost = middle;
 		d->lost_len = 512;
-		found = judge(d);
+		found = check_disk(d);
 		expect_copy(&found, pos);
 		d->lost_len = 0;
 	}
@@ -152,7 +152,7 @@ static void a_copy_of_one_of_many(void **state)
 		size_t num;
 
 		make(&d, s, sizes[i]);
-		assert_int_equal(judge(&d).n, 0);
+		assert_int_equal(check_disk(&d).n, 0);
 		num = d.num_reads;
 		/* At least one request for each copy. */
 		assert_true(num >= 2);
@@ -175,7 +175,7 @@ static void only_one_by_one(void **state)
 	(void)state;
 	make(&d, s, 16384);
 	d.only_blocks = true;
-	assert_int_equal(judge(&d).n, 0);
+	assert_int_equal(check_disk(&d).n, 0);
 	assert_true(d.num_reads > 0);
 	pthread_mutex_destroy(&d.lock);
 	sparse_free(s);

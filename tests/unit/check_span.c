@@ -253,7 +253,7 @@ static struct span leaf_span(struct span_case *b, const struct tree *t, size_t f
 }
 
 /* Split before items @i and @j. @right: join the second and third part first */
-static void judge_cut(struct span_case *b, const struct tree *t, size_t i, size_t j, bool right)
+static void check_cut(struct span_case *b, const struct tree *t, size_t i, size_t j, bool right)
 {
 	struct span first = leaf_span(b, t, 0, i), second = leaf_span(b, t, i, j), third = leaf_span(b, t, j, t->n);
 
@@ -267,7 +267,7 @@ static void judge_cut(struct span_case *b, const struct tree *t, size_t i, size_
 	span_tree(&b->c, &b->root, &first);
 }
 
-static void judge_singly(struct span_case *b, const struct tree *t)
+static void check_singly(struct span_case *b, const struct tree *t)
 {
 	struct span all = leaf_span(b, t, 0, 1);
 
@@ -306,16 +306,16 @@ static void expect(struct span_case *b, const char *what, const enum check_code 
 	forget(&b->c);
 }
 
-static void judge_all_cuts(const char *what, const struct tree *t, const enum check_code *codes, size_t n)
+static void check_all_cuts(const char *what, const struct tree *t, const enum check_code *codes, size_t n)
 {
 	struct span_case b;
 
 	begin(&b, t);
-	judge_singly(&b, t);
+	check_singly(&b, t);
 	expect(&b, what, codes, n);
 	for (size_t i = 0; i <= t->n; i++)
 		for (size_t j = i; j <= t->n; j++) {
-			judge_cut(&b, t, i, j, (i + j) % 2);
+			check_cut(&b, t, i, j, (i + j) % 2);
 			expect(&b, what, codes, n);
 		}
 	end(&b);
@@ -327,7 +327,7 @@ static void good_is_good(void **state)
 
 	(void)state;
 	make_good(&t);
-	judge_all_cuts("good", &t, NULL, 0);
+	check_all_cuts("good", &t, NULL, 0);
 }
 
 /* A change to the good tree: a field is set, or an item is dropped, added or moved. */
@@ -473,12 +473,12 @@ static void each_fault_is_found(void **state)
 		make_good(&t);
 		for (size_t j = 0; j < rows[i].num_changes; j++)
 			apply(&t, &rows[i].changes[j]);
-		judge_all_cuts(rows[i].what, &t, rows[i].codes, rows[i].num_codes);
+		check_all_cuts(rows[i].what, &t, rows[i].codes, rows[i].num_codes);
 	}
 }
 
 /* Whatever is lost, at any place, no finding may be reported that only follows from the loss. */
-static void what_is_lost_is_not_judged(void **state)
+static void what_is_lost_is_not_checked(void **state)
 {
 	struct span_case b;
 	struct tree t;
@@ -510,7 +510,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_is_good),
 		cmocka_unit_test(each_fault_is_found),
-		cmocka_unit_test(what_is_lost_is_not_judged),
+		cmocka_unit_test(what_is_lost_is_not_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,7 +198,7 @@ static void expect_free_space(struct world *w, const struct block_groups *groups
 	free_space_tree_release(&t);
 }
 
-static void judge_all(struct world *w)
+static void check_all(struct world *w)
 {
 	struct volume *v = w->fs->volume;
 	struct cursor chunks, devices;
@@ -277,13 +277,13 @@ static void chunks_come_and_go(void **state)
 
 		make_options(i, &o);
 		create(&w, &o, 400 * MIB);
-		judge_all(&w);
+		check_all(&w);
 		before = volume_num_chunks(w.fs->volume);
 		for (unsigned k = 0; !ret; k++) {
 			ret = make(&w, types[k % 3], &g);
 			made += !ret;
 			if (ret || k < 6)
-				judge_all(&w);
+				check_all(&w);
 		}
 		assert_int_equal(ret, -ENOSPC);
 		assert_true(made >= 3);
@@ -292,9 +292,9 @@ static void chunks_come_and_go(void **state)
 			assert_true(!ret || ret == -EBUSY);
 			gone += !ret;
 			if (k < 6)
-				judge_all(&w);
+				check_all(&w);
 		}
-		judge_all(&w);
+		check_all(&w);
 		assert_true(gone >= 2 && volume_num_chunks(w.fs->volume) == before + made - gone);
 		/* The space of removed chunks is not free before the commit, neither for chunks nor for extents. */
 		assert_int_equal(make(&w, BG_DATA, &g), -ENOSPC);
@@ -306,9 +306,9 @@ static void chunks_come_and_go(void **state)
 		space_aborted(w.space);
 		begin(&w);
 		assert_int_equal(volume_num_chunks(w.fs->volume), before);
-		judge_all(&w);
+		check_all(&w);
 		assert_int_equal(make(&w, BG_DATA, &g), 0);
-		judge_all(&w);
+		check_all(&w);
 		destroy(&w);
 	}
 }
@@ -338,7 +338,7 @@ static void what_is_not_empty_stays(void **state)
 	assert_int_equal(chunk_remove(w.space, more, &w.super, NULL), 0);
 	assert_int_equal(chunk_remove(w.space, more, &w.super, NULL), -EBUSY);
 	assert_null(more->pinned);
-	judge_all(&w);
+	check_all(&w);
 	destroy(&w);
 }
 
@@ -365,7 +365,7 @@ static void the_array_can_be_full(void **state)
 	before = w.super;
 	assert_int_equal(chunk_create(w.space, &plan, &w.super, &g, NULL), -ENOSPC);
 	assert_memory_equal(&before, &w.super, sizeof(before));
-	judge_all(&w);
+	check_all(&w);
 	destroy(&w);
 }
 
@@ -435,7 +435,7 @@ static void memory_runs_out(void **state)
 		space_aborted(w.space);
 		begin(&w);
 		assert_int_equal(volume_num_chunks(w.fs->volume), before);
-		judge_all(&w);
+		check_all(&w);
 		/* Open it again: cached blocks would not be allocated again. */
 		close_world(&w);
 		open_world(&w);

@@ -139,7 +139,7 @@ static void zlib_streams(void **state)
 	every_size(ZLIB, zlib_compress);
 }
 
-static void zlibs_own_checksum_is_not_judged(void **state)
+static void zlibs_own_checksum_is_not_checked(void **state)
 {
 	size_t len;
 
@@ -231,7 +231,7 @@ static void lzo_lengths_do_not_cross_sectors(void **state)
 	}
 }
 
-static void lzo_lengths_are_judged(void **state)
+static void lzo_lengths_are_checked(void **state)
 {
 	size_t len;
 	le32 huge = le32_put(UINT32_MAX);
@@ -329,12 +329,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #ifdef HAVE_ZLIB
 		cmocka_unit_test(zlib_streams),
-		cmocka_unit_test(zlibs_own_checksum_is_not_judged),
+		cmocka_unit_test(zlibs_own_checksum_is_not_checked),
 #endif
 #ifdef HAVE_LZO
 		cmocka_unit_test(lzo_streams),
 		cmocka_unit_test(lzo_lengths_do_not_cross_sectors),
-		cmocka_unit_test(lzo_lengths_are_judged),
+		cmocka_unit_test(lzo_lengths_are_checked),
 #endif
 #ifdef HAVE_ZSTD
 		cmocka_unit_test(zstd_streams),

@@ -21,7 +21,7 @@ static void everything_becomes_v2(void **state)
 		planned = rig_convert(&w, BTRKIT_SPACE_CACHE_V2, BTRKIT_SPACE_DRY_RUN);
 		assert_int_equal(w.calls, calls);
 		done = rig_convert(&w, BTRKIT_SPACE_CACHE_V2, 0);
-		rig_judge_v2(&w);
+		rig_check_v2(&w);
 		assert_true(planned.changed && done.changed && planned.estimated_ns && !planned.commits);
 		assert_int_equal(done.v1_headers, FILES + 3);
 		assert_int_equal(done.v1_files, FILES + NAMELESS);
@@ -110,7 +110,7 @@ static void changes_follow_the_rules(void **state)
 		assert_int_equal(v1_count(fs, &n, NULL), 0);
 		assert_int_equal(n.files, rules[i].v1_after ? FILES + NAMELESS : 0);
 		btrkit_fs_close(fs);
-		rig_judge_whole(&w);
+		rig_check_whole(&w);
 		written_destroy(&w);
 	}
 }
@@ -183,9 +183,9 @@ static void ended_anywhere(void **state)
 		ret = convert_holding(fs, BTRKIT_SPACE_CACHE_V2, &opts, at & 2 ? 1 : CONVERT_HELD_BYTES, NULL, &err);
 		btrkit_fs_close(fs);
 		assert_int_equal(ret, t.calls > at ? -EINTR : 0);
-		rig_judge_whole(&w);
+		rig_check_whole(&w);
 		rig_convert(&w, BTRKIT_SPACE_CACHE_V2, 0);
-		rig_judge_v2(&w);
+		rig_check_v2(&w);
 		ended += ret != 0;
 		written_destroy(&w);
 	}
@@ -212,9 +212,9 @@ static void killed_anywhere(void **state)
 					     &err);
 		btrkit_fs_close(fs);
 		w.fail_at = UINT64_MAX;
-		rig_judge_whole(&w);
+		rig_check_whole(&w);
 		rig_convert(&w, BTRKIT_SPACE_CACHE_V2, 0);
-		rig_judge_v2(&w);
+		rig_check_v2(&w);
 		written_destroy(&w);
 	}
 	printf("killed at %llu places\n", (unsigned long long)at - 1);
@@ -235,7 +235,7 @@ static void many_commits(void **state)
 	written_check(convert_holding(fs, BTRKIT_SPACE_CACHE_V2, NULL, 1, &c, &err), &err);
 	btrkit_fs_close(fs);
 	assert_true(c.commits > 2);
-	rig_judge_v2(&w);
+	rig_check_v2(&w);
 	written_destroy(&w);
 }
 

@@ -34,10 +34,10 @@ static void try_kind(unsigned variant, enum btrkit_space_cache_kind to)
 		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
 			fail_msg("allocation %llu: %d: %s", (unsigned long long)at, ret, err.message);
 		failed += ret != 0;
-		rig_judge_whole(&w);
+		rig_check_whole(&w);
 		rig_convert(&w, to, 0);
 		assert_int_equal(rig_status(&w).in_use, to);
-		rig_judge_whole(&w);
+		rig_check_whole(&w);
 		written_destroy(&w);
 	}
 	printf("%llu of %llu allocations failed\n", (unsigned long long)failed, (unsigned long long)total);

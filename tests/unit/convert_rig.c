@@ -154,7 +154,7 @@ static unsigned count_items(struct btrkit_fs *fs, const struct btrkit_key *first
 }
 
 /* Items that only look like parts of a cache must still be there. */
-static void judge_others(struct btrkit_fs *fs)
+static void check_others(struct btrkit_fs *fs)
 {
 	assert_int_equal(count_items(fs, &KEY(DIRECTORY, 0, 0), &KEY(DIRECTORY, UINT8_MAX, UINT64_MAX)), 1);
 	assert_int_equal(count_items(fs, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, SUBVOLUME),
@@ -163,7 +163,7 @@ static void judge_others(struct btrkit_fs *fs)
 	assert_true(count_items(fs, &KEY(OID_ROOT_TREE_DIR, 0, 0), &KEY(OID_ROOT_TREE_DIR, UINT8_MAX, UINT64_MAX)) > 1);
 }
 
-static void judge_v1_gone(struct btrkit_fs *fs)
+static void check_v1_gone(struct btrkit_fs *fs)
 {
 	struct v1_count n;
 
@@ -172,15 +172,15 @@ static void judge_v1_gone(struct btrkit_fs *fs)
 	assert_int_equal(count_items(fs, &KEY(OID_ORPHAN, 0, 0), &KEY(OID_ORPHAN, UINT8_MAX, UINT64_MAX)), 1);
 }
 
-void rig_judge_whole(struct written *w)
+void rig_check_whole(struct written *w)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs = written_open(w, 0);
 
 	written_check(audit(fs, KNOWN, NULL, &err), &err);
-	judge_others(fs);
+	check_others(fs);
 	btrkit_fs_close(fs);
-	written_judge_but(w, KNOWN);
+	written_check_but(w, KNOWN);
 }
 
 struct btrkit_space_summary rig_status(struct written *w)
@@ -194,7 +194,7 @@ struct btrkit_space_summary rig_status(struct written *w)
 	return sum;
 }
 
-void rig_judge_v2(struct written *w)
+void rig_check_v2(struct written *w)
 {
 	const struct btrkit_space_summary sum = rig_status(w);
 	struct btrkit_fs *fs = written_open(w, 0);
@@ -202,9 +202,9 @@ void rig_judge_v2(struct written *w)
 	assert_int_equal(sum.in_use, BTRKIT_SPACE_CACHE_V2);
 	assert_true(sum.valid && !sum.cache_generation && !sum.v2.leftovers);
 	assert_int_equal(sum.v2.groups[BTRKIT_SPACE_EQUAL], sum.groups);
-	judge_v1_gone(fs);
+	check_v1_gone(fs);
 	btrkit_fs_close(fs);
-	rig_judge_whole(w);
+	rig_check_whole(w);
 }
 
 struct btrkit_space_change rig_convert(struct written *w, enum btrkit_space_cache_kind to, unsigned flags)

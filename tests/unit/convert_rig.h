@@ -36,8 +36,8 @@ struct btrkit_space_change rig_convert(struct written *w, enum btrkit_space_cach
 struct btrkit_space_summary rig_status(struct written *w);
 
 /* The filesystem is consistent, in whichever state, and items that do not belong to a cache still exist. */
-void rig_judge_whole(struct written *w);
+void rig_check_whole(struct written *w);
 /* The free space tree is in use, and nothing of the v1 cache is left. */
-void rig_judge_v2(struct written *w);
+void rig_check_v2(struct written *w);
 
 #endif

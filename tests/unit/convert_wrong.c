@@ -11,7 +11,7 @@
 struct forger {
 	struct btrkit_io io;
 	struct btrkit_io *below;
-	const struct node_judge *judge;
+	const struct node_rules *rules;
 	bool forged;
 };
 
@@ -28,13 +28,13 @@ static bool forge(const struct forger *f, uint8_t *block)
 	struct disk_header *h = (struct disk_header *)block;
 	struct disk_item *items = (struct disk_item *)(block + sizeof(*h));
 
-	if (memcmp(h->fsid, f->judge->fsid, sizeof(h->fsid)) || le64_get(h->owner) != OID_FREE_SPACE_TREE || h->level)
+	if (memcmp(h->fsid, f->rules->fsid, sizeof(h->fsid)) || le64_get(h->owner) != OID_FREE_SPACE_TREE || h->level)
 		return false;
 	for (uint32_t i = 0; i < le32_get(h->nritems); i++) {
 		if (items[i].key.type != KEY_FREE_SPACE_EXTENT)
 			continue;
-		items[i].key.offset = le64_put(le64_get(items[i].key.offset) - f->judge->sectorsize);
-		f->judge->csum->compute(h->fsid, f->judge->nodesize - sizeof(h->csum), h->csum);
+		items[i].key.offset = le64_put(le64_get(items[i].key.offset) - f->rules->sectorsize);
+		f->rules->csum->compute(h->fsid, f->rules->nodesize - sizeof(h->csum), h->csum);
 		return true;
 	}
 	return false;
@@ -48,7 +48,7 @@ static int forger_write(struct btrkit_io *io, uint64_t offset, const void *buf, 
 
 	assert_non_null(copy);
 	memcpy(copy, buf, len);
-	for (size_t at = 0; f->judge && at + f->judge->nodesize <= len; at += f->judge->nodesize)
+	for (size_t at = 0; f->rules && at + f->rules->nodesize <= len; at += f->rules->nodesize)
 		f->forged |= forge(f, copy + at);
 	ret = f->below->ops->write(f->below, offset, copy, len);
 	free(copy);
@@ -88,7 +88,7 @@ static void wrong_writes_are_found(void **state)
 		f.below = written_io(&w);
 		f.io.size = f.below->size;
 		written_check(btrkit_fs_open(&io, 1, &opts, &fs, &err), &err);
-		f.judge = &fs->judge;
+		f.rules = &fs->rules;
 		assert_int_equal(btrkit_space_convert(fs, BTRKIT_SPACE_CACHE_V2, NULL, NULL, &err), -EUCLEAN);
 		assert_true(f.forged);
 		assert_non_null(strstr(err.message, "contradicts the extent tree"));
@@ -97,9 +97,9 @@ static void wrong_writes_are_found(void **state)
 		/* The v1 cache has been removed already. */
 		sum = rig_status(&w);
 		assert_int_equal(sum.in_use, BTRKIT_SPACE_CACHE_NONE);
-		rig_judge_whole(&w);
+		rig_check_whole(&w);
 		rig_convert(&w, BTRKIT_SPACE_CACHE_V2, 0);
-		rig_judge_v2(&w);
+		rig_check_v2(&w);
 		written_destroy(&w);
 	}
 }
@@ -109,7 +109,7 @@ static void forge_on_disk(struct written *w, bool destroy)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs = written_open(w, 0);
-	const struct forger f = { .judge = &fs->judge };
+	const struct forger f = { .rules = &fs->rules };
 	uint8_t *block = calloc(1, fs->items.nodesize);
 	struct tree_root root;
 	struct copy copy;
@@ -149,10 +149,10 @@ static void wrong_trees_are_replaced(void **state)
 			written_check(btrkit_space_clear(fs, BTRKIT_SPACE_CACHE_V2, NULL, &c, &err), &err);
 		btrkit_fs_close(fs);
 		if (i & 1)
-			rig_judge_whole(&w);
+			rig_check_whole(&w);
 		c = rig_convert(&w, BTRKIT_SPACE_CACHE_V2, 0);
 		assert_int_equal(c.v2_removed_blocks, i & 1 ? 0 : 1);
-		rig_judge_v2(&w);
+		rig_check_v2(&w);
 		written_destroy(&w);
 	}
 }
@@ -282,9 +282,9 @@ static void nearly_full(void **state)
 		if (!enough) {
 			assert_non_null(strstr(err.message, "bytes are needed for tree blocks"));
 			assert_int_equal(w.calls, calls);
-			rig_judge_whole(&w);
+			rig_check_whole(&w);
 		} else {
-			rig_judge_v2(&w);
+			rig_check_v2(&w);
 		}
 		written_destroy(&w);
 	}

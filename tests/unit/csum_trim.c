@@ -106,7 +106,7 @@ static void waiting_checksums_go_too(void **state)
 	assert_int_equal(cursor_seek(&t->c, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, 0), &err), 1);
 	written_commit(txn);
 	btrkit_fs_close(fs);
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 }
 

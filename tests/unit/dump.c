@@ -492,7 +492,7 @@ static void types_lie_between_keys(void **state)
 	assert_true(dump_pick_overlaps(&p, &KEY(256, 108, 0), NULL));
 }
 
-static void options_are_judged(void **state)
+static void options_are_checked(void **state)
 {
 	struct btrkit_dump_select s = BTRKIT_DUMP_SELECT_INIT;
 	struct btrkit_dump_range wrong = { KEY(2, 0, 0), KEY(1, 0, 0) };
@@ -530,7 +530,7 @@ int main(void)
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(other_starts_are_for_reading),
 		cmocka_unit_test(types_lie_between_keys),
-		cmocka_unit_test(options_are_judged),
+		cmocka_unit_test(options_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void nothing_is_remembered(void **state)
 	}
 }
 
-static void levels_are_judged(void **state)
+static void levels_are_checked(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct encoder *e;
@@ -148,7 +148,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(zlib_comes_back),	 cmocka_unit_test(lzo_comes_back),
 		cmocka_unit_test(zstd_comes_back),	 cmocka_unit_test(room_is_kept),
-		cmocka_unit_test(nothing_is_remembered), cmocka_unit_test(levels_are_judged),
+		cmocka_unit_test(nothing_is_remembered), cmocka_unit_test(levels_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

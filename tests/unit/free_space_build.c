@@ -147,9 +147,12 @@ static int keep_block(void *ctx, uint64_t bytenr, const void *block, struct btrk
 static int run(struct btrkit_fs *fs, const struct block_groups *groups, bool count_only, struct free_space_built *ret,
 	       uint64_t *leaves, struct btrkit_error *err)
 {
-	const struct bulk_config config = { .judge = &fs->judge, .items = &fs->items, .owner = OID_FREE_SPACE_TREE,
+	const struct bulk_config config = { .rules = &fs->rules,
+					    .items = &fs->items,
+					    .owner = OID_FREE_SPACE_TREE,
 					    .chunk_tree_uuid = (const uint8_t *)"a chunk tree....",
-					    .generation = SYN_GENERATION, .place = place,
+					    .generation = SYN_GENERATION,
+					    .place = place,
 					    .write = count_only ? NULL : keep_block };
 	struct extent_ranges ranges;
 	struct tree_root root;

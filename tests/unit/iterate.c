@@ -10,7 +10,6 @@
 #include "tests/unit/written.h"
 
 #define SIZE (160ull << 20)
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define MANY 300u
 
@@ -45,16 +44,18 @@ static int make(void **state)
 	written_make(&w, &o, SIZE);
 	fs = written_open(&w, BTRKIT_OPEN_WRITE);
 	begin_with(&txn);
-	must(btrkit_txn_create(txn, TOP_LEVEL, TOP, "dir", 3, &what, &dir, &err));
-	must(btrkit_txn_create(txn, TOP_LEVEL, TOP, "file", 4, NULL, &file, &err));
+	must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "dir", 3, &what, &dir, &err));
+	must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "file", 4, NULL, &file, &err));
 	for (unsigned i = 0; i < MANY; i++) {
 		const int len = snprintf(name, sizeof(name), "user.%u", i);
 
-		must(btrkit_txn_create(txn, TOP_LEVEL, dir, name, (size_t)len, NULL, NULL, &err));
-		must(btrkit_txn_xattr_set(txn, TOP_LEVEL, file, name, name, i % 10, 0, &err));
-		must(btrkit_txn_write(txn, TOP_LEVEL, file, (uint64_t)i * 16384, bytes, sizeof(bytes), NULL, &err));
+		must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, dir, name, (size_t)len, NULL, NULL, &err));
+		must(btrkit_txn_xattr_set(txn, BTRKIT_TOP_LEVEL, file, name, name, i % 10, 0, &err));
+		must(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, (uint64_t)i * 16384, bytes, sizeof(bytes), NULL,
+				      &err));
 		if (i < 5)
-			must(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, name, (size_t)len, NULL, NULL, &err));
+			must(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, name, (size_t)len, NULL, NULL,
+							 &err));
 	}
 	must(btrkit_txn_commit(txn, NULL, &err));
 	return 0;
@@ -177,24 +178,24 @@ static void rows_are_those_of_callbacks(void **state)
 	const struct btrkit_xattr *xattr;
 	(void)state;
 
-	must(btrkit_iter_entries(fs, TOP_LEVEL, dir, 0, &it, &err));
-	must(btrkit_inode_entries(fs, TOP_LEVEL, dir, same_entry, NULL, &err));
+	must(btrkit_iter_entries(fs, BTRKIT_TOP_LEVEL, dir, 0, &it, &err));
+	must(btrkit_inode_entries(fs, BTRKIT_TOP_LEVEL, dir, same_entry, NULL, &err));
 	expect_end(btrkit_iter_next_entry(it, &entry, &err), MANY);
-	must(btrkit_iter_entries(fs, TOP_LEVEL, dir, 150, &it, &err));
-	must(btrkit_inode_entries_after(fs, TOP_LEVEL, dir, 150, same_entry, NULL, &err));
+	must(btrkit_iter_entries(fs, BTRKIT_TOP_LEVEL, dir, 150, &it, &err));
+	must(btrkit_inode_entries_after(fs, BTRKIT_TOP_LEVEL, dir, 150, same_entry, NULL, &err));
 	expect_end(btrkit_iter_next_entry(it, &entry, &err), MANY / 2);
 	/* Subvolumes among them. */
-	must(btrkit_iter_entries(fs, TOP_LEVEL, TOP, 0, &it, &err));
-	must(btrkit_inode_entries(fs, TOP_LEVEL, TOP, same_entry, NULL, &err));
+	must(btrkit_iter_entries(fs, BTRKIT_TOP_LEVEL, TOP, 0, &it, &err));
+	must(btrkit_inode_entries(fs, BTRKIT_TOP_LEVEL, TOP, same_entry, NULL, &err));
 	expect_end(btrkit_iter_next_entry(it, &entry, &err), 7);
-	must(btrkit_iter_xattrs(fs, TOP_LEVEL, file, &it, &err));
-	must(btrkit_inode_xattrs(fs, TOP_LEVEL, file, same_xattr, NULL, &err));
+	must(btrkit_iter_xattrs(fs, BTRKIT_TOP_LEVEL, file, &it, &err));
+	must(btrkit_inode_xattrs(fs, BTRKIT_TOP_LEVEL, file, same_xattr, NULL, &err));
 	expect_end(btrkit_iter_next_xattr(it, &xattr, &err), MANY);
-	must(btrkit_iter_file_extents(fs, TOP_LEVEL, file, &it, &err));
-	must(btrkit_inode_extents(fs, TOP_LEVEL, file, same_file_extent, NULL, &err));
+	must(btrkit_iter_file_extents(fs, BTRKIT_TOP_LEVEL, file, &it, &err));
+	must(btrkit_inode_extents(fs, BTRKIT_TOP_LEVEL, file, same_file_extent, NULL, &err));
 	expect_end(btrkit_iter_next_file_extent(it, &file_extent, &err), MANY);
-	must(btrkit_iter_fiemap(fs, TOP_LEVEL, "file", &it, &err));
-	must(btrkit_fiemap_path(fs, TOP_LEVEL, "file", &sink, NULL, &err));
+	must(btrkit_iter_fiemap(fs, BTRKIT_TOP_LEVEL, "file", &it, &err));
+	must(btrkit_fiemap_path(fs, BTRKIT_TOP_LEVEL, "file", &sink, NULL, &err));
 	expect_end(btrkit_iter_next_extent(it, &extent, &err), MANY);
 	must(btrkit_iter_devices(fs, &it, &err));
 	must(btrkit_devices(fs, same_device, NULL, &err));
@@ -218,18 +219,18 @@ static void equal_hashes_are_not_parted(void **state)
 
 	assert_int_equal(hash, dir_name_hash(pair[1], strlen(pair[1])));
 	begin_with(&txn);
-	must(btrkit_txn_create(txn, TOP_LEVEL, TOP, "pair", 4, NULL, &inode, &err));
+	must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "pair", 4, NULL, &inode, &err));
 	for (unsigned i = 0; i < 2; i++)
-		must(btrkit_txn_xattr_set(txn, TOP_LEVEL, inode, pair[i], "", 0, 0, &err));
+		must(btrkit_txn_xattr_set(txn, BTRKIT_TOP_LEVEL, inode, pair[i], "", 0, 0, &err));
 	for (unsigned i = 0; before < 127 || i < 400; i++) {
 		snprintf(name, sizeof(name), "user.%u", i);
 		if (dir_name_hash(name, strlen(name)) < hash && before++ >= 127)
 			continue;
-		must(btrkit_txn_xattr_set(txn, TOP_LEVEL, inode, name, "", 0, 0, &err));
+		must(btrkit_txn_xattr_set(txn, BTRKIT_TOP_LEVEL, inode, name, "", 0, 0, &err));
 	}
 	must(btrkit_txn_commit(txn, NULL, &err));
-	must(btrkit_iter_xattrs(fs, TOP_LEVEL, inode, &it, &err));
-	must(btrkit_inode_xattrs(fs, TOP_LEVEL, inode, same_xattr, NULL, &err));
+	must(btrkit_iter_xattrs(fs, BTRKIT_TOP_LEVEL, inode, &it, &err));
+	must(btrkit_inode_xattrs(fs, BTRKIT_TOP_LEVEL, inode, same_xattr, NULL, &err));
 	expect_end(btrkit_iter_next_xattr(it, &xattr, &err), 129);
 }
 
@@ -262,15 +263,15 @@ static void changes_are_seen(void **state)
 	int ret;
 	(void)state;
 
-	must(btrkit_iter_entries(fs, TOP_LEVEL, dir, 0, &it, &err));
+	must(btrkit_iter_entries(fs, BTRKIT_TOP_LEVEL, dir, 0, &it, &err));
 	must(btrkit_iter_next_entry(it, &entry, &err));
 	begin_with(&txn);
 	for (unsigned i = 200; i < 250; i++) {
 		const int len = snprintf(name, sizeof(name), "user.%u", i);
 
-		must(btrkit_txn_unlink(txn, TOP_LEVEL, dir, name, (size_t)len, BTRKIT_UNLINK_FILE, &err));
+		must(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, dir, name, (size_t)len, BTRKIT_UNLINK_FILE, &err));
 	}
-	must(btrkit_txn_create(txn, TOP_LEVEL, dir, "last", 4, NULL, NULL, &err));
+	must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, dir, "last", 4, NULL, NULL, &err));
 	must(btrkit_txn_commit(txn, NULL, &err));
 	for (n = 1; !(ret = btrkit_iter_next_entry(it, &entry, &err)); n++)
 		assert_true(n < MANY);
@@ -287,14 +288,14 @@ static void errors_are_returned(void **state)
 	(void)state;
 
 	it = NULL;
-	assert_int_equal(btrkit_iter_entries(fs, TOP_LEVEL, file, 0, &it, &err), -ENOTDIR);
-	assert_int_equal(btrkit_iter_entries(fs, TOP_LEVEL, 9999, 0, &it, &err), -ENOENT);
+	assert_int_equal(btrkit_iter_entries(fs, BTRKIT_TOP_LEVEL, file, 0, &it, &err), -ENOTDIR);
+	assert_int_equal(btrkit_iter_entries(fs, BTRKIT_TOP_LEVEL, 9999, 0, &it, &err), -ENOENT);
 	assert_int_equal(btrkit_iter_xattrs(fs, 9999, file, &it, &err), -ENOENT);
-	assert_int_equal(btrkit_iter_file_extents(fs, TOP_LEVEL, dir, &it, &err), -EINVAL);
-	assert_int_equal(btrkit_iter_fiemap(fs, TOP_LEVEL, "none", &it, &err), -ENOENT);
+	assert_int_equal(btrkit_iter_file_extents(fs, BTRKIT_TOP_LEVEL, dir, &it, &err), -EINVAL);
+	assert_int_equal(btrkit_iter_fiemap(fs, BTRKIT_TOP_LEVEL, "none", &it, &err), -ENOENT);
 	assert_null(it);
 	assert_null(btrkit_iter_free(NULL));
-	must(btrkit_iter_entries(fs, TOP_LEVEL, dir, 0, &it, &err));
+	must(btrkit_iter_entries(fs, BTRKIT_TOP_LEVEL, dir, 0, &it, &err));
 	assert_int_equal(btrkit_iter_next_device(it, &device, &err), -EINVAL);
 	must(btrkit_iter_next_entry(it, &entry, &err));
 	it = btrkit_iter_free(it);
@@ -314,11 +315,11 @@ static void rows_before_damage_come_first(void **state)
 	(void)state;
 
 	begin_with(&txn);
-	must(txn_tree(txn, TOP_LEVEL, &tree, &err));
+	must(txn_tree(txn, BTRKIT_TOP_LEVEL, &tree, &err));
 	must(edit_bytes(tree, &key, &data, &size, &err));
 	/* The length of the name: more than the item has. */
 	data[27] = 0xff;
-	must(btrkit_iter_entries(fs, TOP_LEVEL, dir, 0, &it, &err));
+	must(btrkit_iter_entries(fs, BTRKIT_TOP_LEVEL, dir, 0, &it, &err));
 	for (rows = 0; !(ret = btrkit_iter_next_entry(it, &entry, &err)); rows++)
 		last = entry->index;
 	assert_int_equal(ret, -EUCLEAN);
@@ -360,7 +361,7 @@ static void findings_come_with_their_paths(void **state)
 	(void)state;
 
 	begin_with(&txn);
-	must(txn_tree(txn, TOP_LEVEL, &tree, &err));
+	must(txn_tree(txn, BTRKIT_TOP_LEVEL, &tree, &err));
 	must(edit_bytes(tree, &key, &data, &size, &err));
 	((struct disk_inode_item *)data)->nlink = le32_put(7);
 	must(btrkit_txn_commit(txn, NULL, &err));

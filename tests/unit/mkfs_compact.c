@@ -100,7 +100,7 @@ static const struct mkfs_group *next_extent(const struct rig *r, unsigned device
 }
 
 /* Only second copies of data may have a gap before them, to avoid a superblock. @return how many have */
-static unsigned judge_device(const struct rig *r, unsigned device)
+static unsigned verify_device(const struct rig *r, unsigned device)
 {
 	uint64_t at = MIB, used = 0;
 	const struct mkfs_group *g;
@@ -125,7 +125,7 @@ static unsigned judge_device(const struct rig *r, unsigned device)
 	return moved;
 }
 
-static unsigned judge(const struct rig *r)
+static unsigned check_rig(const struct rig *r)
 {
 	uint64_t logical = MIB;
 	unsigned moved = 0;
@@ -144,12 +144,12 @@ static unsigned judge(const struct rig *r)
 	}
 	assert_int_equal(r->compact.logical, logical);
 	for (unsigned d = 0; d < r->compact.num_devices; d++)
-		moved += judge_device(r, d);
+		moved += verify_device(r, d);
 	return moved;
 }
 
 /* In one group, after @last, and without superblocks in any copy. @return whether there is a gap before it */
-static bool judge_range(const struct rig *r, const struct mkfs_range *range, uint64_t *last)
+static bool check_range(const struct rig *r, const struct mkfs_range *range, uint64_t *last)
 {
 	const struct mkfs_group *g = &r->layout.groups[r->layout.num_groups - 1];
 	const bool gap = range->start != *last;
@@ -163,7 +163,7 @@ static bool judge_range(const struct rig *r, const struct mkfs_range *range, uin
 			p = raid_map(&g->shape, range->start + at - g->logical, copy);
 			if (p.length > range->length - at)
 				p.length = range->length - at;
-			/* The second copy of DUP gets its place later; judge_device() checks that. */
+			/* The second copy of DUP gets its place later; verify_device() checks that. */
 			assert_false(on_superblock(g->stripes[p.stripe].physical + p.offset, p.length));
 		}
 		at += p.length;
@@ -192,13 +192,13 @@ static unsigned place_all(struct rig *r, uint64_t bytes, uint64_t seed)
 
 		need(mkfs_compact_take(&r->compact, min, max, &range, &err), &err);
 		assert_true(range.length >= min && range.length <= max && !(range.length % 4096));
-		gaps += judge_range(r, &range, &last);
+		gaps += check_range(r, &range, &last);
 		taken += range.length;
 	}
 	need(mkfs_compact_end_data(&r->compact, &err), &err);
-	judge(r);
+	check_rig(r);
 	need(mkfs_compact_trees(&r->compact, 100000, &err), &err);
-	judge(r);
+	check_rig(r);
 	need(mkfs_compact_trees(&r->compact, 1000, &err), &err);
 	once = r->layout.total_bytes;
 	need(mkfs_compact_trees(&r->compact, 1000, &err), &err);
@@ -228,7 +228,7 @@ static void groups_lie_one_behind_the_other(void **state)
 		create(&r, data, metadata, n, 0);
 		r.compact.dry = true;
 		gaps += place_all(&r, bytes, i);
-		moved += judge(&r);
+		moved += check_rig(&r);
 		for (unsigned d = 0; d < n; d++)
 			assert_int_equal(r.devices[d].total_bytes, r.compact.ends[d]);
 		destroy(&r);
@@ -250,7 +250,7 @@ static void the_last_superblock_is_left_free(void **state)
 		r.compact.dry = true;
 		place_all(&r, (i ? 130 : 258) * GIB, 5);
 		assert_true(r.compact.ends[0] > 258 * GIB);
-		judge(&r);
+		check_rig(&r);
 		destroy(&r);
 	}
 }
@@ -378,7 +378,7 @@ static uint32_t sum_of(const struct mkfs_contents *c, uint64_t logical)
 }
 
 /* Compare every sector of every copy, and its checksum. @return the number of extents */
-static size_t judge_contents(const struct rig *r, const struct mkfs_contents *c, uint64_t pieces)
+static size_t check_contents(const struct rig *r, const struct mkfs_contents *c, uint64_t pieces)
 {
 	uint8_t sector[SECTOR], wanted[16];
 	uint64_t offset = 0;
@@ -446,8 +446,8 @@ static size_t add_across(enum btrkit_profile data, bool packed, uint64_t left)
 	}
 	need(mkfs_compact_end_data(&r.compact, &err), &err);
 	need(mkfs_compact_trees(&r.compact, 1, &err), &err);
-	judge(&r);
-	extents = judge_contents(&r, c, number);
+	check_rig(&r);
+	extents = check_contents(&r, c, number);
 	mkfs_contents_destroy(c);
 	destroy(&r);
 	return extents;

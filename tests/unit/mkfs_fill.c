@@ -125,7 +125,7 @@ static int count_bytes(void *ctx, const void *data, size_t len)
 }
 
 /* Open the filesystem; the audit compares all its structures, the dump validates each item. */
-static void judge(struct made *m)
+static void check_made(struct made *m)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	size_t printed = 0;
@@ -144,7 +144,7 @@ static void make(struct made *m, const struct btrkit_mkfs_options *o, unsigned n
 
 	create_devices(m, n, size);
 	need(btrkit_mkfs(m->ios, n, o, &m->result, &err), &err);
-	judge(m);
+	check_made(m);
 	num_made++;
 }
 

@@ -14,7 +14,6 @@
 #include "tests/unit/hurry.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define DIRS_MAX 24u
 #define NAMES_MAX 160u
@@ -124,8 +123,8 @@ static void make(struct model *m, bool directory)
 		return;
 	new_name(m, name);
 	what.mode = directory ? S_IFDIR | 0755 : S_IFREG | 0644;
-	rig_expect(btrkit_txn_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, &inode, &err), 0,
-		   &err);
+	rig_expect(btrkit_txn_create(m->txn, BTRKIT_TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, &inode, &err),
+		   0, &err);
 	e = add_entry(m, dir, name);
 	if (directory) {
 		e->is_dir = slot;
@@ -135,8 +134,8 @@ static void make(struct model *m, bool directory)
 		e->file->inode = inode;
 		e->file->links = 1;
 	}
-	rig_expect(btrkit_txn_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, NULL, &err), -EEXIST,
-		   &err);
+	rig_expect(btrkit_txn_create(m->txn, BTRKIT_TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, NULL, &err),
+		   -EEXIST, &err);
 }
 
 static void write_some(struct model *m)
@@ -154,8 +153,8 @@ static void write_some(struct model *m)
 	len = len < SIZE_MAX_OF_FILE - at ? len : SIZE_MAX_OF_FILE - at;
 	for (uint32_t i = 0; i < len; i++)
 		bytes[i] = (uint8_t)(m->seed >> (i % 8) ^ i / 64);
-	rig_expect(btrkit_txn_write(m->txn, TOP_LEVEL, e->file->inode, at, bytes, len, pick(m, 2) ? &packed : NULL,
-				    &err),
+	rig_expect(btrkit_txn_write(m->txn, BTRKIT_TOP_LEVEL, e->file->inode, at, bytes, len,
+				    pick(m, 2) ? &packed : NULL, &err),
 		   0, &err);
 	memcpy(e->file->bytes + at, bytes, len);
 	if (e->file->size < at + len)
@@ -171,7 +170,7 @@ static void cut(struct model *m)
 	if (!e)
 		return;
 	size = pick(m, 4) ? pick(m, SIZE_MAX_OF_FILE) : 0;
-	rig_expect(btrkit_txn_truncate(m->txn, TOP_LEVEL, e->file->inode, size, &err), 0, &err);
+	rig_expect(btrkit_txn_truncate(m->txn, BTRKIT_TOP_LEVEL, e->file->inode, size, &err), 0, &err);
 	if (size < e->file->size)
 		memset(e->file->bytes + size, 0, e->file->size - size);
 	e->file->size = size;
@@ -185,7 +184,7 @@ static void punch(struct model *m)
 
 	if (!e)
 		return;
-	rig_expect(btrkit_txn_punch(m->txn, TOP_LEVEL, e->file->inode, at, len, &err), 0, &err);
+	rig_expect(btrkit_txn_punch(m->txn, BTRKIT_TOP_LEVEL, e->file->inode, at, len, &err), 0, &err);
 	if (at < e->file->size)
 		memset(e->file->bytes + at, 0, len < e->file->size - at ? len : e->file->size - at);
 }
@@ -199,7 +198,7 @@ static void preallocate(struct model *m)
 
 	if (!e)
 		return;
-	rig_expect(btrkit_txn_prealloc(m->txn, TOP_LEVEL, e->file->inode, at, len, keep, &err), 0, &err);
+	rig_expect(btrkit_txn_prealloc(m->txn, BTRKIT_TOP_LEVEL, e->file->inode, at, len, keep, &err), 0, &err);
 	if (!keep && e->file->size < at + len)
 		e->file->size = at + len;
 }
@@ -209,7 +208,7 @@ static void clone_some(struct model *m)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct entry *e = some_entry(m, false, true), *other = some_entry(m, false, true);
 	const uint32_t from = pick(m, 10) * 4096, to = pick(m, 8) * 4096;
-	struct btrkit_clone what = { TOP_LEVEL, 0, from, TOP_LEVEL, 0, to, 0 };
+	struct btrkit_clone what = { BTRKIT_TOP_LEVEL, 0, from, BTRKIT_TOP_LEVEL, 0, to, 0 };
 	uint32_t len;
 
 	if (!e || !other)
@@ -244,10 +243,10 @@ static void remove_one(struct model *m)
 		return;
 	for (unsigned i = 0; !e->file && i < m->num_names; i++)
 		empty = empty && m->names[i].dir != e->is_dir;
-	ret = btrkit_txn_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
+	ret = btrkit_txn_unlink(m->txn, BTRKIT_TOP_LEVEL, m->dirs[e->dir], e->name, len,
 				e->file ? BTRKIT_UNLINK_DIR : BTRKIT_UNLINK_FILE, &err);
 	rig_expect(ret, e->file ? -ENOTDIR : -EISDIR, &err);
-	ret = btrkit_txn_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
+	ret = btrkit_txn_unlink(m->txn, BTRKIT_TOP_LEVEL, m->dirs[e->dir], e->name, len,
 				e->file ? BTRKIT_UNLINK_FILE : BTRKIT_UNLINK_DIR, &err);
 	rig_expect(ret, empty ? 0 : -ENOTEMPTY, &err);
 	if (ret)
@@ -262,7 +261,7 @@ static void link_one(struct model *m)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct entry *e = some_entry(m, true, true), *made;
 	const unsigned dir = some_dir(m);
-	struct btrkit_place to = { .root = TOP_LEVEL, .dir = m->dirs[dir] };
+	struct btrkit_place to = { .root = BTRKIT_TOP_LEVEL, .dir = m->dirs[dir] };
 	char name[64];
 	int ret;
 
@@ -271,7 +270,7 @@ static void link_one(struct model *m)
 	new_name(m, name);
 	to.name = name;
 	to.len = strlen(name);
-	ret = btrkit_txn_link(m->txn, TOP_LEVEL, e->file ? e->file->inode : m->dirs[e->is_dir], &to, &err);
+	ret = btrkit_txn_link(m->txn, BTRKIT_TOP_LEVEL, e->file ? e->file->inode : m->dirs[e->is_dir], &to, &err);
 	rig_expect(ret, e->file ? 0 : -EPERM, &err);
 	if (ret)
 		return;
@@ -307,8 +306,8 @@ static void move(struct model *m)
 		return;
 	new_name(m, name);
 	loop = !e->file && is_below(m, dir, e->is_dir);
-	from = (struct btrkit_place){ TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
-	to = (struct btrkit_place){ TOP_LEVEL, m->dirs[dir], name, strlen(name) };
+	from = (struct btrkit_place){ BTRKIT_TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
+	to = (struct btrkit_place){ BTRKIT_TOP_LEVEL, m->dirs[dir], name, strlen(name) };
 	ret = btrkit_txn_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err);
 	rig_expect(ret, loop ? -EINVAL : 0, &err);
 	if (ret)
@@ -328,8 +327,8 @@ static void move_over(struct model *m)
 
 	if (!e || !other || e == other)
 		return;
-	from = (struct btrkit_place){ TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
-	to = (struct btrkit_place){ TOP_LEVEL, m->dirs[other->dir], other->name, strlen(other->name) };
+	from = (struct btrkit_place){ BTRKIT_TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
+	to = (struct btrkit_place){ BTRKIT_TOP_LEVEL, m->dirs[other->dir], other->name, strlen(other->name) };
 	rig_expect(btrkit_txn_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err), -EEXIST, &err);
 	rig_expect(btrkit_txn_rename(m->txn, &from, &to, exchange ? BTRKIT_RENAME_EXCHANGE : 0, &err), 0, &err);
 	/* Renaming one name of a file to another name of the same file does nothing. */
@@ -351,12 +350,14 @@ static void look_up(struct model *m)
 
 	if (!e)
 		return;
-	rig_expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name), &found, &err), 0,
-		   &err);
+	rig_expect(btrkit_txn_lookup(m->txn, BTRKIT_TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name), &found, &err),
+		   0, &err);
 	assert_int_equal(found.inode, e->file ? e->file->inode : m->dirs[e->is_dir]);
 	assert_int_equal(found.type, e->file ? DT_REG : DT_DIR);
-	rig_expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], "none", 4, &found, &err), -ENOENT, &err);
-	rig_expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], too_long, sizeof(too_long), &found, &err),
+	rig_expect(btrkit_txn_lookup(m->txn, BTRKIT_TOP_LEVEL, m->dirs[e->dir], "none", 4, &found, &err), -ENOENT,
+		   &err);
+	rig_expect(btrkit_txn_lookup(m->txn, BTRKIT_TOP_LEVEL, m->dirs[e->dir], too_long, sizeof(too_long), &found,
+				     &err),
 		   -ENAMETOOLONG, &err);
 }
 
@@ -416,7 +417,7 @@ struct listing {
 	unsigned dir, found;
 };
 
-static void judge_file(struct btrkit_fs *fs, const struct file *f)
+static void check_file(struct btrkit_fs *fs, const struct file *f)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint8_t bytes[SIZE_MAX_OF_FILE + 1];
@@ -424,17 +425,17 @@ static void judge_file(struct btrkit_fs *fs, const struct file *f)
 	struct btrkit_inode in;
 	size_t got;
 
-	rig_expect(btrkit_inode_get(fs, TOP_LEVEL, f->inode, &in, &err), 0, &err);
+	rig_expect(btrkit_inode_get(fs, BTRKIT_TOP_LEVEL, f->inode, &in, &err), 0, &err);
 	assert_int_equal(in.size, f->size);
 	assert_int_equal(in.nlink, f->links);
-	rig_check(btrkit_file_open(fs, TOP_LEVEL, f->inode, &open, &err), &err);
+	rig_check(btrkit_file_open(fs, BTRKIT_TOP_LEVEL, f->inode, &open, &err), &err);
 	rig_check(btrkit_file_read(open, 0, bytes, sizeof(bytes), &got, &err), &err);
 	btrkit_file_close(open);
 	assert_int_equal(got, f->size);
 	assert_memory_equal(bytes, f->bytes, got);
 }
 
-static int judge_entry(void *ctx, const struct btrkit_dir_entry *d)
+static int check_entry(void *ctx, const struct btrkit_dir_entry *d)
 {
 	struct listing *l = ctx;
 
@@ -445,7 +446,7 @@ static int judge_entry(void *ctx, const struct btrkit_dir_entry *d)
 			continue;
 		assert_int_equal(d->inode, e->file ? e->file->inode : l->m->dirs[e->is_dir]);
 		if (e->file)
-			judge_file(l->fs, e->file);
+			check_file(l->fs, e->file);
 		l->found++;
 		return 0;
 	}
@@ -455,7 +456,7 @@ static int judge_entry(void *ctx, const struct btrkit_dir_entry *d)
 	return 0;
 }
 
-static void judge_model(const struct model *m, struct btrkit_fs *fs)
+static void check_model(const struct model *m, struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	unsigned found = 0;
@@ -464,7 +465,7 @@ static void judge_model(const struct model *m, struct btrkit_fs *fs)
 		struct listing l = { m, fs, d, 0 };
 
 		if (m->dirs[d])
-			rig_check(btrkit_inode_entries(fs, TOP_LEVEL, m->dirs[d], judge_entry, &l, &err), &err);
+			rig_check(btrkit_inode_entries(fs, BTRKIT_TOP_LEVEL, m->dirs[d], check_entry, &l, &err), &err);
 		found += l.found;
 	}
 	assert_int_equal(found, m->num_names);
@@ -519,13 +520,13 @@ static void run(const struct rig_kind *kind, unsigned threads)
 			pthread_join(ids[i], NULL);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 		for (unsigned i = 0; i < threads; i++)
-			judge_model(&models[i], fs);
-		rig_judge(&r);
+			check_model(&models[i], fs);
+		rig_verify(&r);
 	}
 	btrkit_fs_close(fs);
 	fs = rig_open(&r, 0, 0);
 	for (unsigned i = 0; i < threads; i++) {
-		judge_model(&models[i], fs);
+		check_model(&models[i], fs);
 		clear_model(&models[i]);
 	}
 	btrkit_fs_close(fs);

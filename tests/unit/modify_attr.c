@@ -17,7 +17,6 @@
 #include "lib/format/items/inode.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define FILES 12u
 #define NAMES 8u
@@ -66,8 +65,8 @@ static void make_files(struct model *m, unsigned number)
 		char name[32];
 
 		snprintf(name, sizeof(name), "%u.%u", number, i);
-		rig_expect(btrkit_txn_create(m->txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &f->inode, &err), 0,
-			   &err);
+		rig_expect(btrkit_txn_create(m->txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, &f->inode, &err),
+			   0, &err);
 		f->attr.mode = S_IFREG | 0644;
 	}
 }
@@ -87,7 +86,7 @@ static void put(struct model *m, struct file *f, unsigned i)
 		wanted = -EEXIST;
 	else if (flags & BTRKIT_XATTR_REPLACE && !v->there)
 		wanted = -ENODATA;
-	rig_expect(btrkit_txn_xattr_set(m->txn, TOP_LEVEL, f->inode, names[i], now.bytes, now.size, flags, &err),
+	rig_expect(btrkit_txn_xattr_set(m->txn, BTRKIT_TOP_LEVEL, f->inode, names[i], now.bytes, now.size, flags, &err),
 		   wanted, &err);
 	if (!wanted)
 		*v = now;
@@ -101,22 +100,22 @@ static void get(struct model *m, struct file *f, unsigned i)
 	size_t size;
 	int ret;
 
-	ret = btrkit_txn_xattr_get(m->txn, TOP_LEVEL, f->inode, names[i], bytes, sizeof(bytes), &size, &err);
+	ret = btrkit_txn_xattr_get(m->txn, BTRKIT_TOP_LEVEL, f->inode, names[i], bytes, sizeof(bytes), &size, &err);
 	rig_expect(ret, v->there ? 0 : -ENODATA, &err);
 	if (ret)
 		return;
 	assert_int_equal(size, v->size);
 	assert_memory_equal(bytes, v->bytes, size);
 	if (size)
-		rig_expect(btrkit_txn_xattr_get(m->txn, TOP_LEVEL, f->inode, names[i], NULL, 0, &size, &err), -ERANGE,
-			   &err);
+		rig_expect(btrkit_txn_xattr_get(m->txn, BTRKIT_TOP_LEVEL, f->inode, names[i], NULL, 0, &size, &err),
+			   -ERANGE, &err);
 }
 
 static void take_away(struct model *m, struct file *f, unsigned i)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	rig_expect(btrkit_txn_xattr_remove(m->txn, TOP_LEVEL, f->inode, names[i], &err),
+	rig_expect(btrkit_txn_xattr_remove(m->txn, BTRKIT_TOP_LEVEL, f->inode, names[i], &err),
 		   f->values[i].there ? 0 : -ENODATA, &err);
 	f->values[i].there = false;
 }
@@ -132,7 +131,7 @@ static void change_attributes(struct model *m, struct file *f)
 	now.atime = (struct btrkit_time){ pick(m, 1u << 30), pick(m, 1000000000) };
 	now.mtime = (struct btrkit_time){ -(int64_t)pick(m, 1u << 30), pick(m, 1000000000) };
 	now.otime = (struct btrkit_time){ INT64_MAX, 999999999 };
-	rig_expect(btrkit_txn_set_attr(m->txn, TOP_LEVEL, f->inode, &now, &err), 0, &err);
+	rig_expect(btrkit_txn_set_attr(m->txn, BTRKIT_TOP_LEVEL, f->inode, &now, &err), 0, &err);
 	if (now.mask & (BTRKIT_ATTR_UID | BTRKIT_ATTR_GID))
 		f->attr.mode &= f->attr.mode & S_IXGRP ? ~(S_ISUID | S_ISGID) : ~(unsigned)S_ISUID;
 	if (now.mask & BTRKIT_ATTR_MODE)
@@ -175,7 +174,7 @@ struct reading {
 	unsigned found;
 };
 
-static int judge_value(void *ctx, const struct btrkit_xattr *x)
+static int check_value(void *ctx, const struct btrkit_xattr *x)
 {
 	struct reading *r = ctx;
 
@@ -194,7 +193,7 @@ static int judge_value(void *ctx, const struct btrkit_xattr *x)
 	return 0;
 }
 
-static void judge_time(const struct file *f, unsigned bit, const struct btrkit_time *is, const struct btrkit_time *want)
+static void check_time(const struct file *f, unsigned bit, const struct btrkit_time *is, const struct btrkit_time *want)
 {
 	if (!(f->attr.mask & bit))
 		return;
@@ -202,20 +201,20 @@ static void judge_time(const struct file *f, unsigned bit, const struct btrkit_t
 	assert_int_equal(is->nsec, want->nsec);
 }
 
-static void judge_file(struct btrkit_fs *fs, const struct file *f)
+static void check_file(struct btrkit_fs *fs, const struct file *f)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct reading r = { f, 0 };
 	struct btrkit_inode in;
 
-	rig_check(btrkit_inode_get(fs, TOP_LEVEL, f->inode, &in, &err), &err);
+	rig_check(btrkit_inode_get(fs, BTRKIT_TOP_LEVEL, f->inode, &in, &err), &err);
 	assert_int_equal(in.mode, f->attr.mode);
 	assert_int_equal(in.uid, f->attr.uid);
 	assert_int_equal(in.gid, f->attr.gid);
-	judge_time(f, BTRKIT_ATTR_ATIME, &in.atime, &f->attr.atime);
-	judge_time(f, BTRKIT_ATTR_MTIME, &in.mtime, &f->attr.mtime);
-	judge_time(f, BTRKIT_ATTR_OTIME, &in.otime, &f->attr.otime);
-	rig_check(btrkit_inode_xattrs(fs, TOP_LEVEL, f->inode, judge_value, &r, &err), &err);
+	check_time(f, BTRKIT_ATTR_ATIME, &in.atime, &f->attr.atime);
+	check_time(f, BTRKIT_ATTR_MTIME, &in.mtime, &f->attr.mtime);
+	check_time(f, BTRKIT_ATTR_OTIME, &in.otime, &f->attr.otime);
+	rig_check(btrkit_inode_xattrs(fs, BTRKIT_TOP_LEVEL, f->inode, check_value, &r, &err), &err);
 	for (unsigned i = 0; i < NAMES; i++)
 		r.found -= f->values[i].there;
 	assert_int_equal(r.found, 0);
@@ -250,13 +249,13 @@ static void run(const struct rig_kind *kind)
 			pthread_join(ids[i], NULL);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 		for (unsigned i = 0; i < THREADS * FILES; i++)
-			judge_file(fs, &models[i / FILES].files[i % FILES]);
-		rig_judge(&r);
+			check_file(fs, &models[i / FILES].files[i % FILES]);
+		rig_verify(&r);
 	}
 	btrkit_fs_close(fs);
 	fs = rig_open(&r, 0, 0);
 	for (unsigned i = 0; i < THREADS * FILES; i++)
-		judge_file(fs, &models[i / FILES].files[i % FILES]);
+		check_file(fs, &models[i / FILES].files[i % FILES]);
 	btrkit_fs_close(fs);
 	rig_destroy(&r);
 	free(models);
@@ -288,7 +287,7 @@ static void open_place(struct place *p)
 static void close_place(struct place *p)
 {
 	rig_check(btrkit_txn_commit(p->txn, NULL, &p->err), &p->err);
-	rig_judge(&p->r);
+	rig_verify(&p->r);
 	btrkit_fs_close(p->fs);
 	rig_destroy(&p->r);
 }
@@ -298,13 +297,14 @@ static uint64_t make(struct place *p, uint64_t dir, const char *name, uint32_t m
 	const struct btrkit_new_inode what = { .mode = mode, .target = S_ISLNK(mode) ? "target" : NULL };
 	uint64_t inode;
 
-	rig_check(btrkit_txn_create(p->txn, TOP_LEVEL, dir, name, strlen(name), &what, &inode, &p->err), &p->err);
+	rig_check(btrkit_txn_create(p->txn, BTRKIT_TOP_LEVEL, dir, name, strlen(name), &what, &inode, &p->err),
+		  &p->err);
 	return inode;
 }
 
 static int set(struct place *p, uint64_t inode, const char *name, const void *value, size_t size)
 {
-	return btrkit_txn_xattr_set(p->txn, TOP_LEVEL, inode, name, value, size, 0, &p->err);
+	return btrkit_txn_xattr_set(p->txn, BTRKIT_TOP_LEVEL, inode, name, value, size, 0, &p->err);
 }
 
 /* @size 0: the attribute must not exist */
@@ -314,7 +314,7 @@ static void assert_value(struct place *p, uint64_t inode, const char *name, cons
 	size_t got;
 	int ret;
 
-	ret = btrkit_txn_xattr_get(p->txn, TOP_LEVEL, inode, name, bytes, sizeof(bytes), &got, &p->err);
+	ret = btrkit_txn_xattr_get(p->txn, BTRKIT_TOP_LEVEL, inode, name, bytes, sizeof(bytes), &got, &p->err);
 	if (!size) {
 		assert_int_equal(ret, -ENODATA);
 		assert_int_equal(p->err.code, BTRKIT_NO_ATTRIBUTE);
@@ -330,7 +330,7 @@ static struct btrkit_inode inode_of(struct place *p, uint64_t inode)
 	struct btrkit_inode in;
 
 	rig_check(btrkit_txn_flush(p->txn, &p->err), &p->err);
-	rig_check(btrkit_inode_get(p->fs, TOP_LEVEL, inode, &in, &p->err), &p->err);
+	rig_check(btrkit_inode_get(p->fs, BTRKIT_TOP_LEVEL, inode, &in, &p->err), &p->err);
 	return in;
 }
 
@@ -376,7 +376,7 @@ static void test_acl(void **state)
 	rig_check(set(&p, file, ACL_ACCESS, acl, size), &p.err);
 	assert_int_equal(inode_of(&p, file).mode, S_IFREG | 0775);
 	/* The ACL follows a change of the mode. */
-	rig_check(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &mode, &p.err), &p.err);
+	rig_check(btrkit_txn_set_attr(p.txn, BTRKIT_TOP_LEVEL, file, &mode, &p.err), &p.err);
 	make_acl(other, 6, 4, 0);
 	assert_value(&p, file, ACL_ACCESS, other, size);
 	/*
@@ -398,9 +398,9 @@ static void test_acl(void **state)
 	link = make(&p, dir, "link", S_IFLNK | 0777);
 	assert_value(&p, link, ACL_ACCESS, NULL, 0);
 	assert_int_equal(set(&p, link, ACL_ACCESS, acl, size), -EOPNOTSUPP);
-	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, link, &mode, &p.err), -EOPNOTSUPP);
-	rig_check(btrkit_txn_xattr_remove(p.txn, TOP_LEVEL, dir, ACL_DEFAULT, &p.err), &p.err);
-	rig_check(btrkit_txn_xattr_remove(p.txn, TOP_LEVEL, dir, ACL_DEFAULT, &p.err), &p.err);
+	assert_int_equal(btrkit_txn_set_attr(p.txn, BTRKIT_TOP_LEVEL, link, &mode, &p.err), -EOPNOTSUPP);
+	rig_check(btrkit_txn_xattr_remove(p.txn, BTRKIT_TOP_LEVEL, dir, ACL_DEFAULT, &p.err), &p.err);
+	rig_check(btrkit_txn_xattr_remove(p.txn, BTRKIT_TOP_LEVEL, dir, ACL_DEFAULT, &p.err), &p.err);
 	below = make(&p, dir, "after", S_IFREG | 0666);
 	assert_value(&p, below, ACL_ACCESS, NULL, 0);
 	close_place(&p);
@@ -408,7 +408,7 @@ static void test_acl(void **state)
 
 static int set_flags(struct place *p, uint64_t inode, uint32_t flags, uint32_t mask)
 {
-	return btrkit_txn_set_flags(p->txn, TOP_LEVEL, inode, flags, mask, &p->err);
+	return btrkit_txn_set_flags(p->txn, BTRKIT_TOP_LEVEL, inode, flags, mask, &p->err);
 }
 
 static void test_flags(void **state)
@@ -424,7 +424,7 @@ static void test_flags(void **state)
 	assert_int_equal(inode_of(&p, file).flags, INODE_NODATACOW | INODE_NODATASUM | INODE_NODUMP);
 	assert_int_equal(set_flags(&p, file, FS_COMPR_FL, FS_COMPR_FL), -EINVAL);
 	assert_int_equal(set(&p, file, "btrfs.compression", "zstd", 4), -EINVAL);
-	rig_check(btrkit_txn_write(p.txn, TOP_LEVEL, file, 0, "data", 4, NULL, &p.err), &p.err);
+	rig_check(btrkit_txn_write(p.txn, BTRKIT_TOP_LEVEL, file, 0, "data", 4, NULL, &p.err), &p.err);
 	rig_check(set_flags(&p, file, 0, UINT32_MAX), &p.err);
 	assert_int_equal(inode_of(&p, file).flags, INODE_NODATACOW | INODE_NODATASUM);
 	assert_int_equal(set_flags(&p, file, FS_EXTENT_FL, FS_EXTENT_FL), -EOPNOTSUPP);
@@ -437,7 +437,7 @@ static void test_flags(void **state)
 	assert_value(&p, file, "btrfs.compression", NULL, 0);
 	assert_int_equal(inode_of(&p, file).flags, INODE_NOCOMPRESS | INODE_APPEND);
 	assert_int_equal(set(&p, file, "user.a", "1", 1), -EPERM);
-	assert_int_equal(btrkit_txn_write(p.txn, TOP_LEVEL, file, 0, "data", 4, NULL, &p.err), -EPERM);
+	assert_int_equal(btrkit_txn_write(p.txn, BTRKIT_TOP_LEVEL, file, 0, "data", 4, NULL, &p.err), -EPERM);
 	rig_check(set_flags(&p, file, FS_COMPR_FL, FS_COMPR_FL | FS_NOCOMP_FL | FS_APPEND_FL), &p.err);
 	assert_value(&p, file, "btrfs.compression", "zlib", 4);
 	close_place(&p);
@@ -474,28 +474,29 @@ static void test_limits(void **state)
 	assert_int_equal(set(&p, fifo, "user.a", "", 0), -EPERM);
 	assert_int_equal(set(&p, 9999, "user.a", "", 0), -ENOENT);
 	assert_int_equal(set(&p, file, "security.capability", capability, 19), -EINVAL);
-	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &wrong, &p.err), -EINVAL);
-	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &nobody, &p.err), -EINVAL);
+	assert_int_equal(btrkit_txn_set_attr(p.txn, BTRKIT_TOP_LEVEL, file, &wrong, &p.err), -EINVAL);
+	assert_int_equal(btrkit_txn_set_attr(p.txn, BTRKIT_TOP_LEVEL, file, &nobody, &p.err), -EINVAL);
 	/* Nor can anything be created with such attributes. */
 	late.time = never.time = &wrong.mtime;
-	assert_int_equal(btrkit_txn_create(p.txn, TOP_LEVEL, TOP, "n", 1, &late, NULL, &p.err), -EINVAL);
-	assert_int_equal(btrkit_txn_subvolume_create(p.txn, TOP_LEVEL, TOP, "n", 1, &never, NULL, &p.err), -EINVAL);
+	assert_int_equal(btrkit_txn_create(p.txn, BTRKIT_TOP_LEVEL, TOP, "n", 1, &late, NULL, &p.err), -EINVAL);
+	assert_int_equal(btrkit_txn_subvolume_create(p.txn, BTRKIT_TOP_LEVEL, TOP, "n", 1, &never, NULL, &p.err),
+			 -EINVAL);
 	device.mode = S_IFCHR | 0600;
 	for (unsigned i = 0; i < 3; i++) {
 		device.rdev = i == 2 ? makedev(0xfff, 0xfffff) : i ? makedev(1, 0x100000) : makedev(0x1000, 1);
-		assert_int_equal(btrkit_txn_create(p.txn, TOP_LEVEL, TOP, "n", 1, &device, NULL, &p.err),
+		assert_int_equal(btrkit_txn_create(p.txn, BTRKIT_TOP_LEVEL, TOP, "n", 1, &device, NULL, &p.err),
 				 i == 2 ? 0 : -EINVAL);
 	}
 	of_nobody.uid = in_no_group.gid = UINT32_MAX;
-	assert_int_equal(btrkit_txn_create(p.txn, TOP_LEVEL, TOP, "n", 1, &of_nobody, NULL, &p.err), -EINVAL);
-	assert_int_equal(btrkit_txn_subvolume_create(p.txn, TOP_LEVEL, TOP, "n", 1, &in_no_group, NULL, &p.err),
+	assert_int_equal(btrkit_txn_create(p.txn, BTRKIT_TOP_LEVEL, TOP, "n", 1, &of_nobody, NULL, &p.err), -EINVAL);
+	assert_int_equal(btrkit_txn_subvolume_create(p.txn, BTRKIT_TOP_LEVEL, TOP, "n", 1, &in_no_group, NULL, &p.err),
 			 -EINVAL);
 	/* Capabilities are removed by a write or truncation, even if they were looked up before. */
 	for (unsigned i = 0; i < 2; i++) {
 		rig_check(set(&p, file, "security.capability", capability, sizeof(capability)), &p.err);
 		assert_value(&p, file, "security.capability", capability, sizeof(capability));
-		rig_check(i ? btrkit_txn_write(p.txn, TOP_LEVEL, file, 0, "x", 1, NULL, &p.err) :
-			      btrkit_txn_truncate(p.txn, TOP_LEVEL, file, 9, &p.err),
+		rig_check(i ? btrkit_txn_write(p.txn, BTRKIT_TOP_LEVEL, file, 0, "x", 1, NULL, &p.err) :
+			      btrkit_txn_truncate(p.txn, BTRKIT_TOP_LEVEL, file, 9, &p.err),
 			  &p.err);
 		assert_value(&p, file, "security.capability", NULL, 0);
 	}

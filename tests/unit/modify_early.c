@@ -11,7 +11,6 @@
 #include "tests/unit/hurry.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define FILES 3000u
 
@@ -47,10 +46,10 @@ static void make(struct early *e, const struct rig_kind *kind)
 	txn_hurry(e->txn);
 	/* Delay items longer at first, so that the directory has a few entries before they are inserted. */
 	e->txn->delayed->waiting_max = 64u << 10;
-	rig_check(btrkit_txn_create(e->txn, TOP_LEVEL, TOP, "dir", 3, &what, &e->dir, &e->err), &e->err);
+	rig_check(btrkit_txn_create(e->txn, BTRKIT_TOP_LEVEL, TOP, "dir", 3, &what, &e->dir, &e->err), &e->err);
 	for (unsigned i = 0; i < FILES; i++)
-		rig_check(btrkit_txn_create(e->txn, TOP_LEVEL, e->dir, name, name_of(i, name), NULL, &e->inodes[i],
-					    &e->err),
+		rig_check(btrkit_txn_create(e->txn, BTRKIT_TOP_LEVEL, e->dir, name, name_of(i, name), NULL,
+					    &e->inodes[i], &e->err),
 			  &e->err);
 }
 
@@ -67,7 +66,7 @@ static void expect_on_device(struct early *e, bool there)
 	struct btrkit_inode st;
 	int ret;
 
-	ret = btrkit_inode_get(fs, TOP_LEVEL, e->dir, &st, &e->err);
+	ret = btrkit_inode_get(fs, BTRKIT_TOP_LEVEL, e->dir, &st, &e->err);
 	rig_expect(ret, there ? 0 : -ENOENT, &e->err);
 	if (there)
 		assert_int_equal(st.size, 2 * 13 * (FILES - FILES / 7 - 1));
@@ -83,23 +82,25 @@ static void change_some(struct early *e)
 	for (unsigned i = 0; i < FILES; i++) {
 		const size_t len = name_of(i, name);
 
-		rig_check(btrkit_txn_lookup(e->txn, TOP_LEVEL, e->dir, name, len, &found, &e->err), &e->err);
+		rig_check(btrkit_txn_lookup(e->txn, BTRKIT_TOP_LEVEL, e->dir, name, len, &found, &e->err), &e->err);
 		assert_int_equal(found.inode, e->inodes[i]);
 		if (!(i % 5))
-			rig_check(btrkit_txn_set_attr(e->txn, TOP_LEVEL, e->inodes[i], &attr, &e->err), &e->err);
+			rig_check(btrkit_txn_set_attr(e->txn, BTRKIT_TOP_LEVEL, e->inodes[i], &attr, &e->err), &e->err);
 		if (!(i % 7))
-			rig_check(btrkit_txn_unlink(e->txn, TOP_LEVEL, e->dir, name, len, BTRKIT_UNLINK_FILE, &e->err),
+			rig_check(btrkit_txn_unlink(e->txn, BTRKIT_TOP_LEVEL, e->dir, name, len, BTRKIT_UNLINK_FILE,
+						    &e->err),
 				  &e->err);
 	}
 }
 
-static void judge_files(struct early *e)
+static void check_files(struct early *e)
 {
 	struct btrkit_fs *fs = rig_open(&e->r, 0, 0);
 	struct btrkit_inode st;
 
 	for (unsigned i = 0; i < FILES; i++) {
-		rig_expect(btrkit_inode_get(fs, TOP_LEVEL, e->inodes[i], &st, &e->err), i % 7 ? 0 : -ENOENT, &e->err);
+		rig_expect(btrkit_inode_get(fs, BTRKIT_TOP_LEVEL, e->inodes[i], &st, &e->err), i % 7 ? 0 : -ENOENT,
+			   &e->err);
 		if (i % 7)
 			assert_int_equal(st.mode & 07777, i % 5 ? 0644 : 0400);
 	}
@@ -126,13 +127,13 @@ static void run(const struct rig_kind *kind, bool parity)
 	assert_int_equal(e.txn->overlay->num_away > 20, !parity);
 	assert_int_equal(stats.barriers, 0);
 	expect_on_device(&e, false);
-	rig_judge(&e.r);
+	rig_verify(&e.r);
 	change_some(&e);
 	expect_on_device(&e, false);
 	rig_check(btrkit_txn_commit(e.txn, NULL, &e.err), &e.err);
-	rig_judge(&e.r);
+	rig_verify(&e.r);
 	expect_on_device(&e, true);
-	judge_files(&e);
+	check_files(&e);
 	destroy(&e);
 }
 
@@ -154,7 +155,7 @@ static void test_aborted(void **state)
 	assert_true(e.txn->overlay->num_away);
 	btrkit_txn_abort(e.txn);
 	expect_on_device(&e, false);
-	rig_judge(&e.r);
+	rig_verify(&e.r);
 	destroy(&e);
 }
 
@@ -167,8 +168,8 @@ static void write_elsewhere(struct rig *r)
 	uint64_t inode;
 
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "theirs", 6, NULL, &inode, &err), &err);
-	rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, "theirs", 6, NULL, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "theirs", 6, NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, "theirs", 6, NULL, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	btrkit_fs_close(fs);
 }
@@ -189,15 +190,18 @@ static void test_changed_since(void **state)
 		write_elsewhere(&e.r);
 		calls = e.r.calls;
 		for (unsigned k = FILES; !i && !ret && k < 2 * FILES; k++)
-			ret = btrkit_txn_create(e.txn, TOP_LEVEL, e.dir, name, name_of(k, name), NULL, &inode, &e.err);
+			ret = btrkit_txn_create(e.txn, BTRKIT_TOP_LEVEL, e.dir, name, name_of(k, name), NULL, &inode,
+						&e.err);
 		if (i)
-			ret = btrkit_txn_write(e.txn, TOP_LEVEL, e.inodes[0], 0, bytes, sizeof(bytes), NULL, &e.err);
+			ret = btrkit_txn_write(e.txn, BTRKIT_TOP_LEVEL, e.inodes[0], 0, bytes, sizeof(bytes), NULL,
+					       &e.err);
 		assert_int_equal(ret, -EBUSY);
 		assert_non_null(strstr(e.err.message, "changed by another program"));
-		assert_int_equal(btrkit_txn_create(e.txn, TOP_LEVEL, TOP, "more", 4, NULL, &inode, &e.err), -EBUSY);
+		assert_int_equal(btrkit_txn_create(e.txn, BTRKIT_TOP_LEVEL, TOP, "more", 4, NULL, &inode, &e.err),
+				 -EBUSY);
 		assert_int_equal(btrkit_txn_commit(e.txn, NULL, &e.err), -EBUSY);
 		assert_int_equal(e.r.calls, calls);
-		rig_judge(&e.r);
+		rig_verify(&e.r);
 		destroy(&e);
 	}
 }
@@ -207,8 +211,8 @@ static void unlink_some(struct early *e, unsigned from, unsigned to)
 	char name[32];
 
 	for (unsigned i = from; i < to; i++)
-		rig_check(btrkit_txn_unlink(e->txn, TOP_LEVEL, e->dir, name, name_of(i, name), BTRKIT_UNLINK_FILE,
-					    &e->err),
+		rig_check(btrkit_txn_unlink(e->txn, BTRKIT_TOP_LEVEL, e->dir, name, name_of(i, name),
+					    BTRKIT_UNLINK_FILE, &e->err),
 			  &e->err);
 }
 
@@ -234,17 +238,17 @@ static void test_kept(void **state)
 	rig_make(&r, &kinds[2]);
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "file", 4, NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "file", 4, NULL, &inode, &err), &err);
 	for (size_t at = 0, n; at < size; at += n) {
 		n = size - at < 700001 ? size - at : 700001;
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, at, bytes + at, n, NULL, &err), &err);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, at, bytes + at, n, NULL, &err), &err);
 	}
 	rig_check(btrkit_txn_flush(txn, &err), &err);
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++) {
 		struct btrkit_file *file;
 		size_t got;
 
-		rig_check(btrkit_file_open(fs, TOP_LEVEL, inode, &file, &err), &err);
+		rig_check(btrkit_file_open(fs, BTRKIT_TOP_LEVEL, inode, &file, &err), &err);
 		rig_check(btrkit_file_read(file, from[i], there, size, &got, &err), &err);
 		assert_int_equal(got, size - from[i]);
 		assert_memory_equal(there, bytes + from[i], got);
@@ -252,7 +256,7 @@ static void test_kept(void **state)
 	}
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	btrkit_fs_close(fs);
-	rig_judge(&r);
+	rig_verify(&r);
 	rig_destroy(&r);
 	free(bytes);
 	free(there);
@@ -272,13 +276,13 @@ static void test_dropped(void **state)
 		unlink_some(&e, FILES / 2, FILES);
 		rig_check(btrkit_txn_flush(e.txn, &e.err), &e.err);
 		for (unsigned i = FILES / 2; i < FILES; i++)
-			rig_check(btrkit_txn_create(e.txn, TOP_LEVEL, e.dir, name, name_of(i, name), NULL, &e.inodes[i],
-						    &e.err),
+			rig_check(btrkit_txn_create(e.txn, BTRKIT_TOP_LEVEL, e.dir, name, name_of(i, name), NULL,
+						    &e.inodes[i], &e.err),
 				  &e.err);
 	}
 	unlink_some(&e, 0, FILES / 2);
 	rig_check(btrkit_txn_commit(e.txn, NULL, &e.err), &e.err);
-	rig_judge(&e.r);
+	rig_verify(&e.r);
 	destroy(&e);
 }
 
@@ -310,12 +314,12 @@ static void test_lost(void **state)
 	make(&e, &kinds[0]);
 	lose(&e);
 	for (unsigned i = 0; !ret && i < FILES; i++)
-		ret = btrkit_txn_set_attr(e.txn, TOP_LEVEL, e.inodes[i], &attr, &e.err);
+		ret = btrkit_txn_set_attr(e.txn, BTRKIT_TOP_LEVEL, e.inodes[i], &attr, &e.err);
 	rig_expect(ret, -EUCLEAN, &e.err);
 	rig_expect(btrkit_txn_commit(e.txn, &reached, &e.err), -EUCLEAN, &e.err);
 	assert_int_equal(reached, BTRKIT_COMMIT_OLD);
 	expect_on_device(&e, false);
-	rig_judge(&e.r);
+	rig_verify(&e.r);
 	destroy(&e);
 }
 

@@ -15,7 +15,6 @@
 #include "tests/unit/written.h"
 
 #define SIZE (160ull << 20)
-#define TOP_LEVEL 5u
 #define TOP 256u
 
 /* The objects that all operations are tried on. */
@@ -38,7 +37,8 @@ static uint64_t make_subvolume(struct btrkit_txn *txn, const char *name)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t id;
 
-	written_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err), &err);
+	written_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err),
+		      &err);
 	return id;
 }
 
@@ -52,13 +52,13 @@ static struct btrkit_fs *begin(struct written *w, struct doing *d)
 	written_make(w, &o, SIZE);
 	fs = written_open_cached(w, BTRKIT_OPEN_WRITE, 1);
 	txn = written_start(fs);
-	d->inode = make(txn, TOP_LEVEL, "file");
+	d->inode = make(txn, BTRKIT_TOP_LEVEL, "file");
 	d->sub = make_subvolume(txn, "sub");
 	d->unopened = make_subvolume(txn, "unopened");
 	written_commit(txn);
 	d->txn = written_start(fs);
 	btrkit_txn_set_may_commit(d->txn, true);
-	make(d->txn, TOP_LEVEL, "new");
+	make(d->txn, BTRKIT_TOP_LEVEL, "new");
 	make(d->txn, d->sub, "new");
 	return fs;
 }
@@ -69,7 +69,7 @@ static int look_up(const struct doing *d, struct btrkit_error *err)
 {
 	struct btrkit_found found;
 
-	return btrkit_txn_lookup(d->txn, TOP_LEVEL, TOP, "file", 4, &found, err);
+	return btrkit_txn_lookup(d->txn, BTRKIT_TOP_LEVEL, TOP, "file", 4, &found, err);
 }
 
 static int look_up_elsewhere(const struct doing *d, struct btrkit_error *err)
@@ -84,12 +84,12 @@ static int get_xattr(const struct doing *d, struct btrkit_error *err)
 	uint8_t value[8];
 	size_t size;
 
-	return btrkit_txn_xattr_get(d->txn, TOP_LEVEL, d->inode, "user.a", value, sizeof(value), &size, err);
+	return btrkit_txn_xattr_get(d->txn, BTRKIT_TOP_LEVEL, d->inode, "user.a", value, sizeof(value), &size, err);
 }
 
 static int create(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_create(d->txn, TOP_LEVEL, TOP, "other", 5, NULL, NULL, err);
+	return btrkit_txn_create(d->txn, BTRKIT_TOP_LEVEL, TOP, "other", 5, NULL, NULL, err);
 }
 
 static int create_elsewhere(const struct doing *d, struct btrkit_error *err)
@@ -99,59 +99,64 @@ static int create_elsewhere(const struct doing *d, struct btrkit_error *err)
 
 static int link_it(const struct doing *d, struct btrkit_error *err)
 {
-	const struct btrkit_place to = { TOP_LEVEL, TOP, "link", 4 };
+	const struct btrkit_place to = { BTRKIT_TOP_LEVEL, TOP, "link", 4 };
 
-	return btrkit_txn_link(d->txn, TOP_LEVEL, d->inode, &to, err);
+	return btrkit_txn_link(d->txn, BTRKIT_TOP_LEVEL, d->inode, &to, err);
 }
 
 static int unlink_it(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_unlink(d->txn, TOP_LEVEL, TOP, "file", 4, BTRKIT_UNLINK_FILE, err);
+	return btrkit_txn_unlink(d->txn, BTRKIT_TOP_LEVEL, TOP, "file", 4, BTRKIT_UNLINK_FILE, err);
 }
 
 static int rename_it(const struct doing *d, struct btrkit_error *err)
 {
-	const struct btrkit_place from = { TOP_LEVEL, TOP, "file", 4 }, to = { TOP_LEVEL, TOP, "name", 4 };
+	const struct btrkit_place from = { BTRKIT_TOP_LEVEL, TOP, "file", 4 },
+				  to = { BTRKIT_TOP_LEVEL, TOP, "name", 4 };
 
 	return btrkit_txn_rename(d->txn, &from, &to, 0, err);
 }
 
 static int rename_subvolume(const struct doing *d, struct btrkit_error *err)
 {
-	const struct btrkit_place from = { TOP_LEVEL, TOP, "sub", 3 }, to = { d->unopened, TOP, "name", 4 };
+	const struct btrkit_place from = { BTRKIT_TOP_LEVEL, TOP, "sub", 3 }, to = { d->unopened, TOP, "name", 4 };
 
 	return btrkit_txn_rename(d->txn, &from, &to, 0, err);
 }
 
 static int write_it(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_write(d->txn, TOP_LEVEL, d->inode, 0, bytes, sizeof(bytes), NULL, err);
+	return btrkit_txn_write(d->txn, BTRKIT_TOP_LEVEL, d->inode, 0, bytes, sizeof(bytes), NULL, err);
 }
 
 static int write_nothing(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_write(d->txn, TOP_LEVEL, d->inode, 0, bytes, 0, NULL, err);
+	return btrkit_txn_write(d->txn, BTRKIT_TOP_LEVEL, d->inode, 0, bytes, 0, NULL, err);
 }
 
 static int truncate_it(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_truncate(d->txn, TOP_LEVEL, d->inode, 100, err);
+	return btrkit_txn_truncate(d->txn, BTRKIT_TOP_LEVEL, d->inode, 100, err);
 }
 
 static int punch(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_punch(d->txn, TOP_LEVEL, d->inode, 0, 4096, err);
+	return btrkit_txn_punch(d->txn, BTRKIT_TOP_LEVEL, d->inode, 0, 4096, err);
 }
 
 static int prealloc(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_prealloc(d->txn, TOP_LEVEL, d->inode, 0, 4096, 0, err);
+	return btrkit_txn_prealloc(d->txn, BTRKIT_TOP_LEVEL, d->inode, 0, 4096, 0, err);
 }
 
 static int clone_range(const struct doing *d, struct btrkit_error *err)
 {
-	const struct btrkit_clone what = { .from_root = TOP_LEVEL, .from_inode = d->inode, .to_root = TOP_LEVEL,
-					   .to_inode = d->inode, .to_offset = 8192, .length = 4096 };
+	const struct btrkit_clone what = { .from_root = BTRKIT_TOP_LEVEL,
+					   .from_inode = d->inode,
+					   .to_root = BTRKIT_TOP_LEVEL,
+					   .to_inode = d->inode,
+					   .to_offset = 8192,
+					   .length = 4096 };
 
 	return btrkit_txn_clone(d->txn, &what, err);
 }
@@ -160,27 +165,27 @@ static int set_attr(const struct doing *d, struct btrkit_error *err)
 {
 	const struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE, .mode = 0600 };
 
-	return btrkit_txn_set_attr(d->txn, TOP_LEVEL, d->inode, &attr, err);
+	return btrkit_txn_set_attr(d->txn, BTRKIT_TOP_LEVEL, d->inode, &attr, err);
 }
 
 static int set_flags(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_set_flags(d->txn, TOP_LEVEL, d->inode, 0x40, 0x40, err);
+	return btrkit_txn_set_flags(d->txn, BTRKIT_TOP_LEVEL, d->inode, 0x40, 0x40, err);
 }
 
 static int set_xattr(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_xattr_set(d->txn, TOP_LEVEL, d->inode, "user.a", bytes, 10, 0, err);
+	return btrkit_txn_xattr_set(d->txn, BTRKIT_TOP_LEVEL, d->inode, "user.a", bytes, 10, 0, err);
 }
 
 static int remove_xattr(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_xattr_remove(d->txn, TOP_LEVEL, d->inode, "user.a", err);
+	return btrkit_txn_xattr_remove(d->txn, BTRKIT_TOP_LEVEL, d->inode, "user.a", err);
 }
 
 static int clean_orphans(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_orphans_clean(d->txn, TOP_LEVEL, NULL, err);
+	return btrkit_txn_orphans_clean(d->txn, BTRKIT_TOP_LEVEL, NULL, err);
 }
 
 static int flush(const struct doing *d, struct btrkit_error *err)
@@ -190,14 +195,14 @@ static int flush(const struct doing *d, struct btrkit_error *err)
 
 static int create_subvolume(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_txn_subvolume_create(d->txn, TOP_LEVEL, TOP, "third", 5, NULL, NULL, err);
+	return btrkit_txn_subvolume_create(d->txn, BTRKIT_TOP_LEVEL, TOP, "third", 5, NULL, NULL, err);
 }
 
 static int snapshot(const struct doing *d, struct btrkit_error *err)
 {
 	const struct btrkit_new_snapshot how = BTRKIT_NEW_SNAPSHOT_INIT;
 
-	return btrkit_txn_subvolume_snapshot(d->txn, d->unopened, TOP_LEVEL, TOP, "snap", 4, &how, NULL, err);
+	return btrkit_txn_subvolume_snapshot(d->txn, d->unopened, BTRKIT_TOP_LEVEL, TOP, "snap", 4, &how, NULL, err);
 }
 
 static int delete_subvolume(const struct doing *d, struct btrkit_error *err)
@@ -259,7 +264,7 @@ static bool has_new(struct written *w)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_txn *txn = written_start(fs);
 	struct btrkit_found found;
-	const int ret = btrkit_txn_lookup(txn, TOP_LEVEL, TOP, "new", 3, &found, &err);
+	const int ret = btrkit_txn_lookup(txn, BTRKIT_TOP_LEVEL, TOP, "new", 3, &found, &err);
 
 	btrkit_txn_abort(txn);
 	btrkit_fs_close(fs);
@@ -325,7 +330,7 @@ static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned sta
 	}
 	btrkit_fs_close(fs);
 	if (ret)
-		written_judge_but(&w, has_new(&w) ? AUDIT_MIRRORS : 0);
+		written_check_but(&w, has_new(&w) ? AUDIT_MIRRORS : 0);
 	written_destroy(&w);
 	return ret;
 }
@@ -365,11 +370,11 @@ static void an_operation_fails_alone(void **state)
 	written_check(btrkit_txn_commit(d.txn, &reached, &err), &err);
 	assert_int_equal(reached, BTRKIT_COMMIT_NEW);
 	d.txn = written_start(fs);
-	written_check(btrkit_txn_lookup(d.txn, TOP_LEVEL, TOP, "other", 5, &found, &err), &err);
+	written_check(btrkit_txn_lookup(d.txn, BTRKIT_TOP_LEVEL, TOP, "other", 5, &found, &err), &err);
 	btrkit_txn_abort(d.txn);
 	btrkit_fs_close(fs);
 	assert_true(has_new(&w));
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 }
 
@@ -382,7 +387,7 @@ static void damage_entry(struct btrkit_txn *txn)
 	uint32_t size;
 	uint8_t *data;
 
-	written_check(txn_tree(txn, TOP_LEVEL, &tree, &err), &err);
+	written_check(txn_tree(txn, BTRKIT_TOP_LEVEL, &tree, &err), &err);
 	written_check(edit_bytes(tree, &key, &data, &size, &err), &err);
 	data[offsetof(struct disk_dir_item, type)] = 2;
 }
@@ -412,7 +417,7 @@ static void damage_fails_what_needs_it(void **state)
 		written_check(btrkit_txn_commit(d.txn, NULL, &err), &err);
 		d.txn = written_start(fs);
 	}
-	written_check(btrkit_txn_lookup(d.txn, TOP_LEVEL, TOP, "other", 5, &found, &err), &err);
+	written_check(btrkit_txn_lookup(d.txn, BTRKIT_TOP_LEVEL, TOP, "other", 5, &found, &err), &err);
 	btrkit_txn_abort(d.txn);
 	btrkit_fs_close(fs);
 	assert_true(has_new(&w));
@@ -446,7 +451,7 @@ static void an_operation_fails(void **state)
 	refuses(fs, &last);
 	btrkit_fs_close(fs);
 	assert_false(has_new(&w));
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 }
 
@@ -467,13 +472,13 @@ static void checksums_are_lost(void **state)
 	fs = begin(&w, &d);
 	written_check(txn_tree(d.txn, OID_ROOT_TREE, &roots, &err), &err);
 	written_check(edit_delete(roots, &KEY(OID_CSUM_TREE, KEY_ROOT_ITEM, 0), &err), &err);
-	written_check(btrkit_txn_write(d.txn, TOP_LEVEL, d.inode, 0, bytes, 4 * 4096, NULL, &err), &err);
-	assert_int_equal(btrkit_txn_write(d.txn, TOP_LEVEL, d.inode, 1, "x", 1, NULL, &err), -ENOENT);
+	written_check(btrkit_txn_write(d.txn, BTRKIT_TOP_LEVEL, d.inode, 0, bytes, 4 * 4096, NULL, &err), &err);
+	assert_int_equal(btrkit_txn_write(d.txn, BTRKIT_TOP_LEVEL, d.inode, 1, "x", 1, NULL, &err), -ENOENT);
 	assert_int_not_equal(btrkit_txn_commit(d.txn, &reached, &err), 0);
 	assert_int_equal(reached, BTRKIT_COMMIT_OLD);
 	btrkit_fs_close(fs);
 	assert_false(has_new(&w));
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 }
 
@@ -495,7 +500,8 @@ static void a_device_has_no_space(void **state)
 		w.fail_at = w.calls;
 		w.failures = 1;
 		w.no_space = true;
-		assert_int_equal(i ? btrkit_txn_punch(d.txn, TOP_LEVEL, d.inode, 100, 50, &err) : write_it(&d, &err),
+		assert_int_equal(i ? btrkit_txn_punch(d.txn, BTRKIT_TOP_LEVEL, d.inode, 100, 50, &err) :
+				     write_it(&d, &err),
 				 -ENOSPC);
 		assert_true(err.places & BTRKIT_AT_DEVID && err.places & BTRKIT_AT_PHYSICAL);
 		assert_int_equal(err.code, BTRKIT_NO_SPACE);
@@ -507,7 +513,7 @@ static void a_device_has_no_space(void **state)
 	written_commit(d.txn);
 	btrkit_fs_close(fs);
 	assert_true(has_new(&w));
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 }
 

@@ -9,7 +9,6 @@
 #include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define PIECE (4u << 20)
 
@@ -24,7 +23,7 @@ static uint64_t new_file(struct btrkit_txn *txn, unsigned number)
 	char name[16];
 
 	snprintf(name, sizeof(name), "f%u", number);
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err), &err);
 	return inode;
 }
 
@@ -38,7 +37,7 @@ static void fill_bytes(uint8_t *bytes, size_t len, unsigned seed)
 	}
 }
 
-static void judge_file(struct btrkit_fs *fs, uint64_t inode, const uint8_t *bytes, uint64_t size)
+static void check_file(struct btrkit_fs *fs, uint64_t inode, const uint8_t *bytes, uint64_t size)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint8_t *there = malloc(size + 1);
@@ -46,7 +45,7 @@ static void judge_file(struct btrkit_fs *fs, uint64_t inode, const uint8_t *byte
 	size_t got;
 
 	assert_non_null(there);
-	rig_check(btrkit_file_open(fs, TOP_LEVEL, inode, &open, &err), &err);
+	rig_check(btrkit_file_open(fs, BTRKIT_TOP_LEVEL, inode, &open, &err), &err);
 	rig_check(btrkit_file_read(open, 0, there, size + 1, &got, &err), &err);
 	btrkit_file_close(open);
 	assert_int_equal(got, size);
@@ -74,32 +73,32 @@ static void test_full(void **state)
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	do {
 		files[n] = new_file(txn, n);
-		ret = btrkit_txn_write(txn, TOP_LEVEL, files[n++], 0, bytes, PIECE, NULL, &err);
+		ret = btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, files[n++], 0, bytes, PIECE, NULL, &err);
 	} while (!ret && n < 64);
 	assert_int_equal(ret, -ENOSPC);
 	assert_true(n > 10);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	rig_judge(&r);
-	judge_file(fs, files[n - 1], bytes, 0);
+	rig_verify(&r);
+	check_file(fs, files[n - 1], bytes, 0);
 
 	/* Truncated extents are not free before the commit. */
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, files[0], 0, &err), &err);
+	rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, files[0], 0, &err), &err);
 	inode = files[n - 1];
-	assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, inode, 100, bytes, PIECE - 100, NULL, &err), -ENOSPC);
-	assert_int_equal(btrkit_txn_prealloc(txn, TOP_LEVEL, inode, 0, 2 * PIECE, 0, &err), -ENOSPC);
+	assert_int_equal(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 100, bytes, PIECE - 100, NULL, &err), -ENOSPC);
+	assert_int_equal(btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, inode, 0, 2 * PIECE, 0, &err), -ENOSPC);
 	btrkit_txn_set_may_commit(txn, true);
 	/* The transaction committed on its own: the rig must now protect a different committed state. */
 	free(r.held[0]);
 	r.held[0] = NULL;
-	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 0, &err), &err);
-	rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, PIECE, NULL, &err), &err);
-	assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, files[0], 0, bytes, PIECE, NULL, &err), -ENOSPC);
+	rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, inode, 0, &err), &err);
+	rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, PIECE, NULL, &err), &err);
+	assert_int_equal(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, files[0], 0, bytes, PIECE, NULL, &err), -ENOSPC);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	rig_judge(&r);
-	judge_file(fs, inode, bytes, PIECE);
-	judge_file(fs, files[0], bytes, 0);
-	judge_file(fs, files[1], bytes, PIECE);
+	rig_verify(&r);
+	check_file(fs, inode, bytes, PIECE);
+	check_file(fs, files[0], bytes, 0);
+	check_file(fs, files[1], bytes, PIECE);
 	btrkit_fs_close(fs);
 	rig_destroy(&r);
 	free(bytes);
@@ -116,7 +115,7 @@ static void fill_rest(struct btrkit_fs *fs, const uint8_t *bytes, unsigned n)
 
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 		do
-			ret = btrkit_txn_write(txn, TOP_LEVEL, new_file(txn, n++), 0, bytes, size, NULL, &err);
+			ret = btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, new_file(txn, n++), 0, bytes, size, NULL, &err);
 		while (!ret);
 		assert_int_equal(ret, -ENOSPC);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
@@ -126,7 +125,7 @@ static void fill_rest(struct btrkit_fs *fs, const uint8_t *bytes, unsigned n)
 /* Punching a hole within a sector needs a new sector, and so does converting inline data to an extent. */
 static void test_again(void **state)
 {
-	struct btrkit_clone clone = { .from_root = TOP_LEVEL, .to_root = TOP_LEVEL, .to_offset = 8192 };
+	struct btrkit_clone clone = { .from_root = BTRKIT_TOP_LEVEL, .to_root = BTRKIT_TOP_LEVEL, .to_offset = 8192 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint8_t *bytes = malloc(PIECE);
 	struct btrkit_txn *txn;
@@ -143,30 +142,31 @@ static void test_again(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		files[i] = new_file(txn, i);
 	for (unsigned i = 0; i < 4; i++)
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, files[i], 0, bytes, i ? 65536 : 1000, NULL, &err), &err);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, files[i], 0, bytes, i ? 65536 : 1000, NULL, &err),
+			  &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	fill_rest(fs, bytes, 1000);
 	clone.from_inode = files[0];
 	clone.to_inode = files[1];
 	for (unsigned row = 0; row < 2; row++) {
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-		assert_int_equal(btrkit_txn_punch(txn, TOP_LEVEL, files[1], 100, 200, &err), -ENOSPC);
+		assert_int_equal(btrkit_txn_punch(txn, BTRKIT_TOP_LEVEL, files[1], 100, 200, &err), -ENOSPC);
 		assert_int_equal(btrkit_txn_clone(txn, &clone, &err), row ? -ENOSPC : -EINVAL);
 		btrkit_txn_set_may_commit(txn, true);
-		rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, files[2 + row], 0, &err), &err);
+		rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, files[2 + row], 0, &err), &err);
 		if (!row)
-			rig_check(btrkit_txn_punch(txn, TOP_LEVEL, files[1], 100, 200, &err), &err);
+			rig_check(btrkit_txn_punch(txn, BTRKIT_TOP_LEVEL, files[1], 100, 200, &err), &err);
 		else
 			rig_check(btrkit_txn_clone(txn, &clone, &err), &err);
 		if (!row)
-			rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, files[1], 8192, &err), &err);
+			rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, files[1], 8192, &err), &err);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-		rig_judge(&r);
+		rig_verify(&r);
 		free(r.held[0]);
 		r.held[0] = NULL;
 		memset(bytes + 100, 0, 200);
 		if (!row)
-			judge_file(fs, files[1], bytes, 8192);
+			check_file(fs, files[1], bytes, 8192);
 		if (!row)
 			fill_rest(fs, bytes, 5000);
 	}
@@ -214,11 +214,11 @@ static void test_large(void **state)
 		how.compression = UNIT_CODECS ? row / 2 : 0;
 		how.threads = row % 2 ? 5 : 1;
 		inode = new_file(txn, 0);
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, at, bytes + at, len, &how, &err), &err);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, at, bytes + at, len, &how, &err), &err);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-		rig_judge(&r);
-		judge_file(fs, inode, bytes, size);
-		rig_check(btrkit_inode_extents(fs, TOP_LEVEL, inode, count_extent, &e, &err), &err);
+		rig_verify(&r);
+		check_file(fs, inode, bytes, size);
+		rig_check(btrkit_inode_extents(fs, BTRKIT_TOP_LEVEL, inode, count_extent, &e, &err), &err);
 		assert_true(how.compression ? e.n >= len >> 17 : e.n <= 4);
 		btrkit_fs_close(fs);
 		rig_destroy(&r);
@@ -240,7 +240,7 @@ static uint64_t make_extents(struct btrkit_txn *txn, const uint8_t *bytes)
 	const uint64_t inode = new_file(txn, 0);
 
 	for (unsigned i = 0; i < MANY_EXTENTS; i++)
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 8192ull * i, bytes, 4096, NULL, &err), &err);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 8192ull * i, bytes, 4096, NULL, &err), &err);
 	return inode;
 }
 
@@ -255,12 +255,15 @@ static void fill_metadata(struct btrkit_fs *fs)
 
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	for (unsigned i = 0; i < NAMES; i++)
-		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err), &err);
+		rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err),
+			  &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snapshot", 8, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_LEVEL, TOP, "snapshot", 8, NULL, &id,
+						&err),
+		  &err);
 	for (unsigned i = NAMES; !ret; i++)
-		ret = btrkit_txn_create(txn, TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err);
+		ret = btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err);
 	assert_int_equal(ret, -ENOSPC);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 }
@@ -305,17 +308,18 @@ static void test_cut_off(void **state)
 	inode = make_extents(txn, bytes);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	fill_metadata(fs);
-	rig_judge(&r);
+	rig_verify(&r);
 
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	for (unsigned i = 0; i < NAMES && has_room(txn, 60); i += 7)
-		rig_check(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, name, long_name(name, i), BTRKIT_UNLINK_FILE, &err),
+		rig_check(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, TOP, name, long_name(name, i), BTRKIT_UNLINK_FILE,
+					    &err),
 			  &err);
 	assert_false(has_room(txn, 60));
-	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 6000, &err), &err);
+	rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, inode, 6000, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	rig_judge(&r);
-	judge_file(fs, inode, bytes, 6000);
+	rig_verify(&r);
+	check_file(fs, inode, bytes, 6000);
 	btrkit_fs_close(fs);
 	rig_destroy(&r);
 }

@@ -18,7 +18,6 @@
 #include "lib/modify/subvolume_remove.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define FILES 200u
 #define SECONDS_EACH 60u
@@ -51,7 +50,8 @@ static uint64_t take_snapshot(const char *name)
 {
 	uint64_t id;
 
-	rig_check(btrkit_txn_subvolume_snapshot(txn, sub, TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, sub, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err),
+		  &err);
 	return id;
 }
 
@@ -68,10 +68,10 @@ static int make_base(void **state)
 	rig_make(&base, &kind);
 	fs = rig_open(&base, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	dir = create(TOP_LEVEL, TOP, "dir", S_IFDIR | 0755);
-	file = create(TOP_LEVEL, TOP, "file", S_IFREG | 0644);
-	rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, 0, bytes, sizeof(bytes), NULL, &err), &err);
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &sub, &err), &err);
+	dir = create(BTRKIT_TOP_LEVEL, TOP, "dir", S_IFDIR | 0755);
+	file = create(BTRKIT_TOP_LEVEL, TOP, "file", S_IFREG | 0644);
+	rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, 0, bytes, sizeof(bytes), NULL, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "sub", 3, NULL, &sub, &err), &err);
 	for (unsigned i = 0; i < FILES; i++) {
 		snprintf(name, sizeof(name), "file-%0100u", i);
 		create(sub, TOP, name, S_IFREG | 0644);
@@ -145,7 +145,7 @@ static void change_inode(uint64_t inode, uint32_t nlink, uint64_t size)
 	uint8_t *data;
 	uint32_t n;
 
-	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	rig_check(overlay_tree(txn->overlay, BTRKIT_TOP_LEVEL, &t, &err), &err);
 	rig_check(edit_bytes(t, &KEY(inode, KEY_INODE_ITEM, 0), &data, &n, &err), &err);
 	memcpy(&item, data, sizeof(item));
 	item.nlink = le32_put(nlink);
@@ -158,7 +158,7 @@ static void put_in_top(const struct btrkit_key *key, const void *data, uint32_t 
 	struct edit_tree *t;
 	int ret;
 
-	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	rig_check(overlay_tree(txn->overlay, BTRKIT_TOP_LEVEL, &t, &err), &err);
 	ret = edit_insert(t, key, data, size, &err);
 	if (ret == -EEXIST)
 		ret = edit_replace(t, key, data, size, &err);
@@ -190,22 +190,22 @@ static void test_numbers(void **state)
 	begin();
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		const uint64_t root = wrong[i];
-		const struct btrkit_place a = { root, TOP, "file", 4 }, b = { TOP_LEVEL, TOP, "new", 3 };
-		const struct btrkit_clone from = { root, file, 0, TOP_LEVEL, file, 0, 4096 };
+		const struct btrkit_place a = { root, TOP, "file", 4 }, b = { BTRKIT_TOP_LEVEL, TOP, "new", 3 };
+		const struct btrkit_clone from = { root, file, 0, BTRKIT_TOP_LEVEL, file, 0, 4096 };
 
 		expect(btrkit_txn_create(txn, root, TOP, "new", 3, NULL, NULL, &err), -ENOENT, -ENOENT);
 		expect(btrkit_txn_unlink(txn, root, TOP, "file", 4, BTRKIT_UNLINK_FILE, &err), -ENOENT, -ENOENT);
 		expect(btrkit_txn_rename(txn, &a, &b, 0, &err), -ENOENT, -EXDEV);
 		expect(btrkit_txn_rename(txn, &b, &a, 0, &err), -ENOENT, -EXDEV);
 		expect(btrkit_txn_link(txn, root, file, &b, &err), -ENOENT, -ENOENT);
-		expect(btrkit_txn_link(txn, TOP_LEVEL, file, &a, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_link(txn, BTRKIT_TOP_LEVEL, file, &a, &err), -ENOENT, -ENOENT);
 		expect(btrkit_txn_write(txn, root, file, 0, "x", 1, NULL, &err), -ENOENT, -ENOENT);
 		expect(btrkit_txn_truncate(txn, root, file, 0, &err), -ENOENT, -ENOENT);
 		expect(btrkit_txn_clone(txn, &from, &err), -ENOENT, -ENOENT);
 		expect(btrkit_txn_orphans_clean(txn, root, NULL, &err), -ENOENT, -ENOENT);
 		expect(btrkit_txn_subvolume_create(txn, root, TOP, "new", 3, NULL, &id, &err), -ENOENT, -ENOENT);
-		expect(btrkit_txn_subvolume_snapshot(txn, root, TOP_LEVEL, TOP, "new", 3, NULL, &id, &err), -ENOENT,
-		       -ENOENT);
+		expect(btrkit_txn_subvolume_snapshot(txn, root, BTRKIT_TOP_LEVEL, TOP, "new", 3, NULL, &id, &err),
+		       -ENOENT, -ENOENT);
 		expect(btrkit_txn_subvolume_snapshot(txn, sub, root, TOP, "new", 3, NULL, &id, &err), -ENOENT, -ENOENT);
 		expect(btrkit_txn_subvolume_delete(txn, root, &err), -ENOENT, -ENOENT);
 		expect(btrkit_txn_subvolume_set_default(txn, root, &err), -ENOENT, -ENOENT);
@@ -247,9 +247,9 @@ static void test_inodes(void **state)
 {
 	static const uint32_t nlinks[] = { 0, 1, 65535, UINT32_MAX };
 	static const uint64_t sizes[] = { 0, 1ull << 62, INT64_MAX, 1ull << 63, UINT64_MAX - 4096, UINT64_MAX };
-	const struct btrkit_place a = { TOP_LEVEL, TOP, "file", 4 }, b = { TOP_LEVEL, dir, "moved", 5 };
-	const struct btrkit_place link = { TOP_LEVEL, dir, "link", 4 };
-	const struct btrkit_clone what = { TOP_LEVEL, file, 0, TOP_LEVEL, file, 65536, 0 };
+	const struct btrkit_place a = { BTRKIT_TOP_LEVEL, TOP, "file", 4 }, b = { BTRKIT_TOP_LEVEL, dir, "moved", 5 };
+	const struct btrkit_place link = { BTRKIT_TOP_LEVEL, dir, "link", 4 };
+	const struct btrkit_clone what = { BTRKIT_TOP_LEVEL, file, 0, BTRKIT_TOP_LEVEL, file, 65536, 0 };
 	int ret;
 
 	(void)state;
@@ -258,31 +258,31 @@ static void test_inodes(void **state)
 			begin();
 			change_inode(file, nlinks[i], sizes[k]);
 			tell();
-			ret = btrkit_txn_link(txn, TOP_LEVEL, file, &link, &err);
+			ret = btrkit_txn_link(txn, BTRKIT_TOP_LEVEL, file, &link, &err);
 			expect(ret, nlinks[i] >= 65535 ? -EMLINK : 0, nlinks[i] ? 0 : -ENOENT);
-			ret = btrkit_txn_write(txn, TOP_LEVEL, file, 100, "bytes", 5, NULL, &err);
+			ret = btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, 100, "bytes", 5, NULL, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			ret = btrkit_txn_write(txn, TOP_LEVEL, file, 1u << 20, "bytes", 5, NULL, &err);
+			ret = btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, 1u << 20, "bytes", 5, NULL, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			ret = btrkit_txn_punch(txn, TOP_LEVEL, file, 100, 9000, &err);
+			ret = btrkit_txn_punch(txn, BTRKIT_TOP_LEVEL, file, 100, 9000, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			ret = btrkit_txn_prealloc(txn, TOP_LEVEL, file, 1u << 20, 100000, 0, &err);
+			ret = btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, file, 1u << 20, 100000, 0, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
 			ret = btrkit_txn_clone(txn, &what, &err);
 			expect(ret, sizes[k] > INT64_MAX ? -EUCLEAN : -EINVAL, ret == -EFBIG ? ret : 0);
-			ret = btrkit_txn_truncate(txn, TOP_LEVEL, file, 1u << 22, &err);
+			ret = btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, file, 1u << 22, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			ret = btrkit_txn_truncate(txn, TOP_LEVEL, file, 5000, &err);
+			ret = btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, file, 5000, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
 			expect(btrkit_txn_rename(txn, &a, &b, 0, &err), 0, 0);
-			ret = btrkit_txn_unlink(txn, TOP_LEVEL, dir, "moved", 5, BTRKIT_UNLINK_FILE, &err);
+			ret = btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, dir, "moved", 5, BTRKIT_UNLINK_FILE, &err);
 			expect(ret, 0, nlinks[i] ? 0 : -EUCLEAN);
 			end();
 		}
 }
 
 /* Expect the first @n bytes of the original file, then zeros up to @size, except for @len bytes of 'x' at @at. */
-static void judge_zeros(uint64_t n, uint64_t size, uint64_t at, size_t len)
+static void check_zeros(uint64_t n, uint64_t size, uint64_t at, size_t len)
 {
 	uint8_t *bytes = malloc(size + 1);
 	struct btrkit_file *f;
@@ -290,7 +290,7 @@ static void judge_zeros(uint64_t n, uint64_t size, uint64_t at, size_t len)
 
 	assert_non_null(bytes);
 	rig_check(btrkit_txn_flush(txn, &err), &err);
-	rig_check(btrkit_file_open(fs, TOP_LEVEL, file, &f, &err), &err);
+	rig_check(btrkit_file_open(fs, BTRKIT_TOP_LEVEL, file, &f, &err), &err);
 	rig_check(btrkit_file_read(f, 0, bytes, size + 1, &got, &err), &err);
 	btrkit_file_close(f);
 	assert_int_equal(got, size);
@@ -314,7 +314,7 @@ static void test_behind(void **state)
 	static const uint64_t ends[] = { 0, 1, 4096, 5000 };
 	static const char bytes[40000] = "";
 	const uint64_t other = 65536;
-	struct btrkit_clone what = { TOP_LEVEL, 0, 0, TOP_LEVEL, file, other, 4096 };
+	struct btrkit_clone what = { BTRKIT_TOP_LEVEL, 0, 0, BTRKIT_TOP_LEVEL, file, other, 4096 };
 	char x[5000];
 
 	(void)state;
@@ -326,39 +326,41 @@ static void test_behind(void **state)
 			begin();
 			fs->super.incompat ^= i % 2 ? INCOMPAT_NO_HOLES : 0;
 			/* Several extents, one of which crosses the end of the file. */
-			rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, 28672, x, 4096, NULL, &err), &err);
-			what.from_inode = create(TOP_LEVEL, dir, "zeros", S_IFREG | 0644);
-			rig_check(btrkit_txn_write(txn, TOP_LEVEL, what.from_inode, 0, bytes, sizeof(bytes), NULL,
-						   &err),
+			rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, 28672, x, 4096, NULL, &err), &err);
+			what.from_inode = create(BTRKIT_TOP_LEVEL, dir, "zeros", S_IFREG | 0644);
+			rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, what.from_inode, 0, bytes, sizeof(bytes),
+						   NULL, &err),
 				  &err);
 			rig_check(btrkit_txn_flush(txn, &err), &err);
 			change_inode(file, 1, size);
 			switch (how) {
 			case 0:
-				rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, file, 50000, &err), &err);
-				judge_zeros(size, 50000, 0, 0);
+				rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, file, 50000, &err), &err);
+				check_zeros(size, 50000, 0, 0);
 				break;
 			case 1:
-				rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, other, x, 5000, NULL, &err), &err);
-				judge_zeros(size, other + 5000, other, 5000);
+				rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, other, x, 5000, NULL, &err),
+					  &err);
+				check_zeros(size, other + 5000, other, 5000);
 				break;
 			case 2:
-				rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, file, other, 5000, 0, &err), &err);
-				judge_zeros(size, other + 5000, 0, 0);
+				rig_check(btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, file, other, 5000, 0, &err), &err);
+				check_zeros(size, other + 5000, 0, 0);
 				break;
 			case 3:
 				rig_check(btrkit_txn_clone(txn, &what, &err), &err);
-				judge_zeros(size, other + 4096, 0, 0);
+				check_zeros(size, other + 4096, 0, 0);
 				break;
 			case 4:
-				rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, file, 0, 50000, 0, &err), &err);
-				judge_zeros(size, 50000, 0, 0);
+				rig_check(btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, file, 0, 50000, 0, &err), &err);
+				check_zeros(size, 50000, 0, 0);
 				break;
 			case 5:
 				/* Write at the end, then extend the file past what that wrote. */
-				rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, size, x, 100, NULL, &err), &err);
-				rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, file, 50000, &err), &err);
-				judge_zeros(size, 50000, size, 100);
+				rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, size, x, 100, NULL, &err),
+					  &err);
+				rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, file, 50000, &err), &err);
+				check_zeros(size, 50000, size, 100);
 				break;
 			}
 			end();
@@ -377,16 +379,16 @@ static void test_behind_kept(void **state)
 		begin();
 		fs->super.incompat |= INCOMPAT_NO_HOLES;
 		for (uint64_t i = 1; i <= KEPT; i++)
-			rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, file, 8192 * (5 + i), 4096,
+			rig_check(btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, file, 8192 * (5 + i), 4096,
 						      BTRKIT_PREALLOC_KEEP_SIZE, &err),
 				  &err);
 		fs->super.incompat ^= holes ? INCOMPAT_NO_HOLES : 0;
 		before = reservations();
-		rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, file, 8192 * KEPT, &err), &err);
+		rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, file, 8192 * KEPT, &err), &err);
 		assert_in_range(reservations() - before, holes ? KEPT / 32 : 1, holes ? KEPT / 32 + 3 : 1);
-		judge_zeros(20000, 8192 * KEPT, 0, 0);
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, 8192 * (KEPT + 2), "x", 1, NULL, &err), &err);
-		judge_zeros(20000, 8192 * (KEPT + 2) + 1, 8192 * (KEPT + 2), 1);
+		check_zeros(20000, 8192 * KEPT, 0, 0);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, 8192 * (KEPT + 2), "x", 1, NULL, &err), &err);
+		check_zeros(20000, 8192 * (KEPT + 2) + 1, 8192 * (KEPT + 2), 1);
 		end();
 	}
 }
@@ -396,7 +398,7 @@ static void test_entries(void **state)
 {
 	static const uint64_t indexes[] = { 1ull << 63, UINT64_MAX - 1, UINT64_MAX };
 	const uint64_t inodes[] = { TOP, dir, 5000, 1ull << 47 };
-	const struct btrkit_place a = { TOP_LEVEL, dir, "lies", 4 }, b = { TOP_LEVEL, TOP, "moved", 5 };
+	const struct btrkit_place a = { BTRKIT_TOP_LEVEL, dir, "lies", 4 }, b = { BTRKIT_TOP_LEVEL, TOP, "moved", 5 };
 	const uint64_t hash = dir_name_hash("lies", 4);
 	struct {
 		struct disk_dir_item d;
@@ -413,10 +415,10 @@ static void test_entries(void **state)
 		entry.d.location = (struct disk_key){ .objectid = le64_put(file), .type = KEY_INODE_ITEM };
 		put_in_top(&KEY(dir, KEY_DIR_INDEX, indexes[i]), &entry, sizeof(entry));
 		tell();
-		ret = btrkit_txn_create(txn, TOP_LEVEL, dir, "new", 3, NULL, NULL, &err);
+		ret = btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, dir, "new", 3, NULL, NULL, &err);
 		expect(ret, i == 2 ? -EUCLEAN : 0, i == 2 ? -EUCLEAN : 0);
 		/* The previous one got the last number. */
-		ret = btrkit_txn_create(txn, TOP_LEVEL, dir, "newer", 5, NULL, NULL, &err);
+		ret = btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, dir, "newer", 5, NULL, NULL, &err);
 		expect(ret, i ? -EUCLEAN : 0, i ? -EUCLEAN : 0);
 		expect(btrkit_txn_flush(txn, &err), 0, -EUCLEAN);
 		end();
@@ -431,10 +433,10 @@ static void test_entries(void **state)
 			put_in_top(&KEY(dir, KEY_DIR_INDEX, 77), &entry, sizeof(entry));
 			put_in_top(&KEY(dir, KEY_DIR_ITEM, hash), &entry, sizeof(entry));
 			tell();
-			ret = btrkit_txn_lookup(txn, TOP_LEVEL, dir, "lies", 4, &found, &err);
+			ret = btrkit_txn_lookup(txn, BTRKIT_TOP_LEVEL, dir, "lies", 4, &found, &err);
 			expect(ret, 0, ret == -ENOENT ? ret : -EUCLEAN);
 			for (unsigned what = 0; what < 2; what++) {
-				ret = btrkit_txn_unlink(txn, TOP_LEVEL, dir, "lies", 4, what, &err);
+				ret = btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, dir, "lies", 4, what, &err);
 				/*
 				 * If the subvolume is not at this entry, the entry may be an empty stub of one, which
 				 * can be removed.
@@ -460,7 +462,7 @@ static void test_there_already(void **state)
 
 	(void)state;
 	begin();
-	rig_check(delayed_tree(txn->delayed, TOP_LEVEL, &t, &err), &err);
+	rig_check(delayed_tree(txn->delayed, BTRKIT_TOP_LEVEL, &t, &err), &err);
 	rig_check(ticket_enter(txn, &need, &err), &err);
 	delayed_lock(t, &inode, 1, &locks);
 	rig_check(delayed_new_inode(t, file, &err), &err);
@@ -469,7 +471,7 @@ static void test_there_already(void **state)
 	sync_leave(&txn->sync);
 	assert_int_equal(btrkit_txn_flush(txn, &err), -EUCLEAN);
 	assert_int_equal(err.places, BTRKIT_AT_TREE | BTRKIT_AT_KEY);
-	assert_int_equal(err.tree, TOP_LEVEL);
+	assert_int_equal(err.tree, BTRKIT_TOP_LEVEL);
 	assert_int_equal(err.key.objectid, file);
 	assert_int_equal(err.key.type, KEY_INODE_ITEM);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
@@ -484,7 +486,7 @@ static void test_places(void **state)
 		struct disk_root_ref d;
 		char name[3];
 	} ref = { .name = { 's', 'u', 'b' } };
-	const struct btrkit_place a = { TOP_LEVEL, TOP, "sub", 3 }, b = { TOP_LEVEL, dir, "moved", 5 };
+	const struct btrkit_place a = { BTRKIT_TOP_LEVEL, TOP, "sub", 3 }, b = { BTRKIT_TOP_LEVEL, dir, "moved", 5 };
 
 	(void)state;
 	ref.d.dirid = le64_put(TOP);
@@ -518,15 +520,15 @@ static void test_places(void **state)
  */
 static void test_one_sided(void **state)
 {
-	const struct btrkit_place a = { TOP_LEVEL, TOP, "sub", 3 }, b = { TOP_LEVEL, dir, "moved", 5 };
-	const struct btrkit_place other = { TOP_LEVEL, TOP, "snap", 4 };
+	const struct btrkit_place a = { BTRKIT_TOP_LEVEL, TOP, "sub", 3 }, b = { BTRKIT_TOP_LEVEL, dir, "moved", 5 };
+	const struct btrkit_place other = { BTRKIT_TOP_LEVEL, TOP, "snap", 4 };
 	struct edit_tree *roots;
 
 	(void)state;
 	for (unsigned how = 0; how < 4; how++) {
 		begin();
 		rig_check(txn_tree(txn, OID_ROOT_TREE, &roots, &err), &err);
-		rig_check(edit_delete(roots, &KEY(sub, KEY_ROOT_BACKREF, TOP_LEVEL), &err), &err);
+		rig_check(edit_delete(roots, &KEY(sub, KEY_ROOT_BACKREF, BTRKIT_TOP_LEVEL), &err), &err);
 		tell();
 		switch (how) {
 		case 0:
@@ -539,11 +541,12 @@ static void test_one_sided(void **state)
 			expect(btrkit_txn_subvolume_delete(txn, sub, &err), -ENOENT, -ENOENT);
 			break;
 		case 3:
-			expect(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, "sub", 3, BTRKIT_UNLINK_DIR, &err), -ENOENT,
-			       -ENOENT);
+			expect(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, TOP, "sub", 3, BTRKIT_UNLINK_DIR, &err),
+			       -ENOENT, -ENOENT);
 			break;
 		}
-		rig_check(btrkit_txn_rename(txn, &(struct btrkit_place){ TOP_LEVEL, TOP, "file", 4 }, &b, 0, &err),
+		rig_check(btrkit_txn_rename(txn, &(struct btrkit_place){ BTRKIT_TOP_LEVEL, TOP, "file", 4 }, &b, 0,
+					    &err),
 			  &err);
 		end();
 	}
@@ -564,14 +567,14 @@ static void test_orphans(void **state)
 	put(OID_ROOT_TREE, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, sub), "", 0);
 	put(OID_ROOT_TREE, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, UINT64_MAX), "", 0);
 	tell();
-	rig_check(btrkit_txn_orphans_clean(txn, TOP_LEVEL, &n, &err), &err);
+	rig_check(btrkit_txn_orphans_clean(txn, BTRKIT_TOP_LEVEL, &n, &err), &err);
 	assert_int_equal(n, ARRAY_SIZE(inodes) + 1);
 	rig_check(btrkit_txn_subvolumes_clean(txn, &n, &err), &err);
 	assert_int_equal(n, 1);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	txn = NULL;
 	/* The subvolume stays, and so does the orphan item that claims that it is being deleted. */
-	rig_judge_but(&rig, AUDIT_LEFTOVERS);
+	rig_check_but(&rig, AUDIT_LEFTOVERS);
 	end();
 }
 

@@ -38,10 +38,10 @@ static void make_files(uint64_t *file, uint64_t *other)
 	uint8_t *data;
 	uint32_t n;
 
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "inline", 6, NULL, file, &err), &err);
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "other", 5, NULL, other, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "inline", 6, NULL, file, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "other", 5, NULL, other, &err), &err);
 	rig_check(btrkit_txn_flush(txn, &err), &err);
-	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	rig_check(overlay_tree(txn->overlay, BTRKIT_TOP_LEVEL, &t, &err), &err);
 	rig_check(edit_bytes(t, &KEY(*file, KEY_INODE_ITEM, 0), &data, &n, &err), &err);
 	memcpy(&item, data, sizeof(item));
 	item.size = le64_put(SIZE);
@@ -57,7 +57,7 @@ static void test_large_inline(void **state)
 
 	(void)state;
 	for (unsigned how = 0; how < 5; how++) {
-		struct btrkit_clone what = { TOP_LEVEL, 0, 0, TOP_LEVEL, 0, how ? 0 : 4096, 0 };
+		struct btrkit_clone what = { BTRKIT_TOP_LEVEL, 0, 0, BTRKIT_TOP_LEVEL, 0, how ? 0 : 4096, 0 };
 		int ret;
 
 		rig_make(&rig, &large_nodes);
@@ -67,7 +67,7 @@ static void test_large_inline(void **state)
 		if (how < 2)
 			ret = btrkit_txn_clone(txn, &what, &err);
 		else
-			ret = btrkit_txn_truncate(txn, TOP_LEVEL, what.from_inode, sizes[how - 2], &err);
+			ret = btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, what.from_inode, sizes[how - 2], &err);
 		assert_int_equal(ret, how == 4 ? 0 : -EUCLEAN);
 		txn = btrkit_txn_abort(txn);
 		btrkit_fs_close(fs);
@@ -86,10 +86,10 @@ static void test_unread_place(void **state)
 	rig_make(&rig, &large_nodes);
 	fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "sub", 3, NULL, &id, &err), &err);
 	rig_check(txn_tree(txn, OID_ROOT_TREE, &roots, &err), &err);
-	put(roots, &KEY(TOP_LEVEL, KEY_ROOT_REF, id), "x", 1);
-	assert_int_equal(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, "sub", 3, &found, &err), -EUCLEAN);
+	put(roots, &KEY(BTRKIT_TOP_LEVEL, KEY_ROOT_REF, id), "x", 1);
+	assert_int_equal(btrkit_txn_lookup(txn, BTRKIT_TOP_LEVEL, TOP, "sub", 3, &found, &err), -EUCLEAN);
 	assert_int_equal(found.root, 1);
 	txn = btrkit_txn_abort(txn);
 	btrkit_fs_close(fs);
@@ -112,13 +112,13 @@ static void test_snapshot_unknown(void **state)
 
 	(void)state;
 	session_begin();
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "sub", 3, NULL, &id, &err), &err);
 	for (unsigned i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "file %u", i);
 		rig_check(btrkit_txn_create(txn, id, TOP, name, strlen(name), NULL, NULL, &err), &err);
 	}
 	session_commit();
-	rig_check(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, id, BTRKIT_TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
 	session_commit();
 	rig_check(txn_tree(txn, OID_ROOT_TREE, &roots, &err), &err);
 	rig_check(edit_bytes(roots, &KEY(id, KEY_ROOT_ITEM, 0), &data, &n, &err), &err);
@@ -162,11 +162,11 @@ static void test_snapshot_of_lies(void **state)
 
 	(void)state;
 	session_begin();
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "sub", 3, NULL, &id, &err), &err);
 	session_commit();
 	lie_of_root(id, offsetof(struct disk_root_item, refs), &many, sizeof(many));
 	lie_of_root(id, offsetof(struct disk_root_item, drop_level), &level, 1);
-	rig_check(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, id, BTRKIT_TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
 	rig_check(fs_find_root(fs, snapshot, &root, &item, &err), &err);
 	assert_int_equal(item.refs, 1);
 	assert_int_equal(item.drop_level, 0);
@@ -174,7 +174,8 @@ static void test_snapshot_of_lies(void **state)
 	lie_of_root(id, offsetof(struct disk_root_item, drop_level), &none, 1);
 	session_commit();
 	lie_of_root(id, offsetof(struct disk_root_item, drop_progress), &progress, sizeof(progress));
-	assert_int_equal(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "t", 1, NULL, NULL, &err), -EUCLEAN);
+	assert_int_equal(btrkit_txn_subvolume_snapshot(txn, id, BTRKIT_TOP_LEVEL, TOP, "t", 1, NULL, NULL, &err),
+			 -EUCLEAN);
 	assert_string_equal(err.field, "drop_progress");
 	assert_int_equal(err.tree, OID_ROOT_TREE);
 	txn = btrkit_txn_abort(txn);
@@ -190,7 +191,7 @@ static void lie(const struct btrkit_key *key, size_t at, const void *value, size
 	uint32_t n;
 
 	rig_check(btrkit_txn_flush(txn, &err), &err);
-	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	rig_check(overlay_tree(txn->overlay, BTRKIT_TOP_LEVEL, &t, &err), &err);
 	rig_check(edit_bytes(t, key, &data, &n, &err), &err);
 	assert_true(at + size <= n);
 	memcpy(data + at, value, size);
@@ -205,7 +206,7 @@ static struct disk_file_extent first_extent(uint64_t inode)
 	uint32_t n;
 
 	rig_check(btrkit_txn_flush(txn, &err), &err);
-	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	rig_check(overlay_tree(txn->overlay, BTRKIT_TOP_LEVEL, &t, &err), &err);
 	rig_check(edit_bytes(t, &KEY(inode, KEY_EXTENT_DATA, 0), &data, &n, &err), &err);
 	assert_int_equal(n, sizeof(d));
 	memcpy(&d, data, sizeof(d));
@@ -225,10 +226,10 @@ static uint64_t keep_space(void)
 	static const uint8_t bytes[KEPT] = { 1 };
 	uint64_t kept, other, at;
 
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "kept", 4, NULL, &kept, &err), &err);
-	rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, kept, 0, KEPT, 0, &err), &err);
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "other", 5, NULL, &other, &err), &err);
-	rig_check(btrkit_txn_write(txn, TOP_LEVEL, other, 0, bytes, KEPT, NULL, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "kept", 4, NULL, &kept, &err), &err);
+	rig_check(btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, kept, 0, KEPT, 0, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "other", 5, NULL, &other, &err), &err);
+	rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, other, 0, bytes, KEPT, NULL, &err), &err);
 	at = le64_get(first_extent(kept).disk_bytenr);
 	assert_int_equal(le64_get(first_extent(other).disk_bytenr), at + KEPT);
 	session_commit();
@@ -261,10 +262,11 @@ static void test_kept_space(void **state)
 		lie(&KEY(inode, KEY_EXTENT_DATA, 0), rows[i].at, &value, rows[i].size);
 		if (!rows[i].field)
 			lie(&KEY(inode, KEY_EXTENT_DATA, 0), offsetof(struct disk_file_extent, num_bytes), &value, 8);
-		assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, 2 * KEPT, NULL, &err), -EUCLEAN);
+		assert_int_equal(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, 2 * KEPT, NULL, &err),
+				 -EUCLEAN);
 		if (rows[i].field)
 			assert_string_equal(err.field, rows[i].field);
-		assert_int_equal(err.tree, rows[i].field ? TOP_LEVEL : OID_EXTENT_TREE);
+		assert_int_equal(err.tree, rows[i].field ? BTRKIT_TOP_LEVEL : OID_EXTENT_TREE);
 		txn = btrkit_txn_abort(txn);
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 		session_end();
@@ -280,10 +282,10 @@ static void test_other_encoding_stays(void **state)
 
 	(void)state;
 	session_begin();
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "coded", 5, NULL, &inode, &err), &err);
-	rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, KEPT, NULL, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "coded", 5, NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, KEPT, NULL, &err), &err);
 	lie(&KEY(inode, KEY_EXTENT_DATA, 0), offsetof(struct disk_file_extent, other_encoding), &encoding, 2);
-	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, inode, SECTOR, &err), &err);
+	rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, inode, SECTOR, &err), &err);
 	assert_int_equal(le64_get(first_extent(inode).num_bytes), SECTOR);
 	assert_int_equal(le16_get(first_extent(inode).other_encoding), 7);
 	txn = btrkit_txn_abort(txn);
@@ -307,7 +309,7 @@ static void test_kept_and_written(void **state)
 		rig_check(txn_tree(txn, OID_CSUM_TREE, &t, &err), &err);
 		put(t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, at + i * SECTOR), sums, sizeof(sums));
 		commit_lies();
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, KEPT, NULL, &err), &err);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, KEPT, NULL, &err), &err);
 		assert_int_not_equal(le64_get(first_extent(inode).disk_bytenr), at);
 		session_end();
 	}
@@ -351,15 +353,15 @@ static void test_left_checksums(void **state)
 		struct range rest;
 
 		session_begin();
-		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "kept", 4, NULL, &kept, &err), &err);
-		rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, kept, 0, KEPT, 0, &err), &err);
+		rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "kept", 4, NULL, &kept, &err), &err);
+		rig_check(btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, kept, 0, KEPT, 0, &err), &err);
 		at = le64_get(first_extent(kept).disk_bytenr);
 		session_commit();
 		rig_check(txn_tree(txn, OID_CSUM_TREE, &t, &err), &err);
 		put(t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, at + rows[i].start * SECTOR), sums, 4 * rows[i].n);
 		commit_lies();
-		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "new", 3, NULL, &inode, &err), &err);
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err), &err);
+		rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "new", 3, NULL, &inode, &err), &err);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err), &err);
 		assert_int_equal(le64_get(first_extent(inode).disk_bytenr), at + KEPT);
 		commit_lies();
 		for (unsigned k = rows[i].start; k < rows[i].start + rows[i].n; k++)
@@ -410,8 +412,8 @@ static void test_moved_extent(void **state)
 		rig_make(&rig, &kinds[i / 2]);
 		fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "there", 5, NULL, &inode, &err), &err);
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err), &err);
+		rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "there", 5, NULL, &inode, &err), &err);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err), &err);
 		at = le64_get(first_extent(inode).disk_bytenr);
 		session_commit();
 		rig_check(txn_tree(txn, OID_EXTENT_TREE, &t, &err), &err);
@@ -425,10 +427,10 @@ static void test_moved_extent(void **state)
 		rig_hold(&rig);
 		for (ret = k = 0; !ret && k < 300; k++) {
 			snprintf(name, sizeof(name), "new %u", k);
-			ret = btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err);
+			ret = btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err);
 		}
 		if (!ret && writes)
-			ret = btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err);
+			ret = btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err);
 		if (!writes && !mixed) {
 			rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 		} else {
@@ -469,28 +471,29 @@ static void test_others_stay(void **state)
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
 		const unsigned many = i % 2 ? 8 : 0, row = i / 2;
 		const le64 value = le64_put(rows[row].value);
-		const struct btrkit_place b = { TOP_LEVEL, TOP, "b", 1 };
+		const struct btrkit_place b = { BTRKIT_TOP_LEVEL, TOP, "b", 1 };
 		uint64_t dir, inode, other;
 		char name[16];
 
 		session_begin();
-		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "dir", 3, &directory, &dir, &err), &err);
-		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &inode, &err), &err);
-		rig_check(btrkit_txn_link(txn, TOP_LEVEL, inode, &b, &err), &err);
-		rig_check(btrkit_txn_create(txn, TOP_LEVEL, dir, "child", 5, NULL, &other, &err), &err);
+		rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "dir", 3, &directory, &dir, &err), &err);
+		rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "a", 1, NULL, &inode, &err), &err);
+		rig_check(btrkit_txn_link(txn, BTRKIT_TOP_LEVEL, inode, &b, &err), &err);
+		rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, dir, "child", 5, NULL, &other, &err), &err);
 		for (unsigned k = 0; k < many; k++) {
 			snprintf(name, sizeof(name), "user.%u", k);
-			rig_check(btrkit_txn_xattr_set(txn, TOP_LEVEL, inode, name, "x", 1, 0, &err), &err);
-			rig_check(btrkit_txn_create(txn, TOP_LEVEL, dir, name, strlen(name), NULL, NULL, &err), &err);
+			rig_check(btrkit_txn_xattr_set(txn, BTRKIT_TOP_LEVEL, inode, name, "x", 1, 0, &err), &err);
+			rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, dir, name, strlen(name), NULL, NULL, &err),
+				  &err);
 		}
 		session_commit();
 		inode = rows[row].what == BTRKIT_UNLINK_DIR ? dir : inode;
 		lie(&KEY(inode, rows[row].type, rows[row].type == KEY_INODE_REF ? TOP : 0), rows[row].at, &value,
 		    rows[row].size);
-		assert_int_equal(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, rows[row].name, strlen(rows[row].name),
+		assert_int_equal(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, TOP, rows[row].name, strlen(rows[row].name),
 						   rows[row].what, &err),
 				 -EUCLEAN);
-		assert_int_equal(err.tree, TOP_LEVEL);
+		assert_int_equal(err.tree, BTRKIT_TOP_LEVEL);
 		if (rows[row].field)
 			assert_string_equal(err.field, rows[row].field);
 		assert_int_equal(btrkit_txn_commit(txn, NULL, &err), -EUCLEAN);

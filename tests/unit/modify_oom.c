@@ -18,7 +18,6 @@
 #include "tests/unit/device.h"
 #include "tests/unit/memory.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define BYTES (140u << 10)
 
@@ -43,17 +42,17 @@ static int put(struct plan *p, uint64_t inode, uint64_t at, size_t len, uint8_t 
 {
 	const struct btrkit_write_options how = { .compression = UNIT_CODECS ? compression : 0, .threads = 1 };
 
-	return btrkit_txn_write(p->txn, TOP_LEVEL, inode, at, p->bytes, len, &how, p->err);
+	return btrkit_txn_write(p->txn, BTRKIT_TOP_LEVEL, inode, at, p->bytes, len, &how, p->err);
 }
 
 static int unlink_name(struct plan *p, uint64_t dir, const char *name, enum btrkit_unlink_what what)
 {
-	return btrkit_txn_unlink(p->txn, TOP_LEVEL, dir, name, strlen(name), what, p->err);
+	return btrkit_txn_unlink(p->txn, BTRKIT_TOP_LEVEL, dir, name, strlen(name), what, p->err);
 }
 
 static int clone_range(struct plan *p, uint64_t root, uint64_t from, uint64_t to, uint64_t at)
 {
-	const struct btrkit_clone what = { root, from, 0, TOP_LEVEL, to, at, 0 };
+	const struct btrkit_clone what = { root, from, 0, BTRKIT_TOP_LEVEL, to, at, 0 };
 
 	return btrkit_txn_clone(p->txn, &what, p->err);
 }
@@ -66,49 +65,49 @@ static int attributes(struct plan *p)
 				       32, 0, 0, 0, 255, 255, 255, 255 };
 	uint8_t value[64];
 	size_t size;
-	int ret = btrkit_txn_set_attr(p->txn, TOP_LEVEL, p->file, &attr, p->err);
+	int ret = btrkit_txn_set_attr(p->txn, BTRKIT_TOP_LEVEL, p->file, &attr, p->err);
 
 	if (!ret)
-		ret = btrkit_txn_set_flags(p->txn, TOP_LEVEL, p->file, FS_NODUMP_FL, FS_NODUMP_FL, p->err);
+		ret = btrkit_txn_set_flags(p->txn, BTRKIT_TOP_LEVEL, p->file, FS_NODUMP_FL, FS_NODUMP_FL, p->err);
 	if (!ret)
-		ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, p->file, "user.a", p->bytes, 500, 0, p->err);
+		ret = btrkit_txn_xattr_set(p->txn, BTRKIT_TOP_LEVEL, p->file, "user.a", p->bytes, 500, 0, p->err);
 	if (!ret)
-		ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, p->dir, "btrfs.compression", "zlib", 4, 0, p->err);
+		ret = btrkit_txn_xattr_set(p->txn, BTRKIT_TOP_LEVEL, p->dir, "btrfs.compression", "zlib", 4, 0, p->err);
 	if (!ret)
-		ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, p->there, "user.old", "new", 3, BTRKIT_XATTR_REPLACE,
+		ret = btrkit_txn_xattr_set(p->txn, BTRKIT_TOP_LEVEL, p->there, "user.old", "new", 3,
+					   BTRKIT_XATTR_REPLACE, p->err);
+	if (!ret)
+		ret = btrkit_txn_xattr_get(p->txn, BTRKIT_TOP_LEVEL, p->there, "user.old", value, sizeof(value), &size,
 					   p->err);
 	if (!ret)
-		ret = btrkit_txn_xattr_get(p->txn, TOP_LEVEL, p->there, "user.old", value, sizeof(value), &size,
-					   p->err);
-	if (!ret)
-		ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, p->file, "system.posix_acl_access", acl, sizeof(acl), 0,
-					   p->err);
-	return ret ? ret : btrkit_txn_xattr_remove(p->txn, TOP_LEVEL, p->file, "user.a", p->err);
+		ret = btrkit_txn_xattr_set(p->txn, BTRKIT_TOP_LEVEL, p->file, "system.posix_acl_access", acl,
+					   sizeof(acl), 0, p->err);
+	return ret ? ret : btrkit_txn_xattr_remove(p->txn, BTRKIT_TOP_LEVEL, p->file, "user.a", p->err);
 }
 
 static int names(struct plan *p)
 {
-	struct btrkit_place a = { TOP_LEVEL, 0, "file", 4 }, again = { TOP_LEVEL, 0, "again", 5 };
-	const struct btrkit_place b = { TOP_LEVEL, TOP, "other", 5 }, c = { TOP_LEVEL, TOP, "there", 5 };
+	struct btrkit_place a = { BTRKIT_TOP_LEVEL, 0, "file", 4 }, again = { BTRKIT_TOP_LEVEL, 0, "again", 5 };
+	const struct btrkit_place b = { BTRKIT_TOP_LEVEL, TOP, "other", 5 }, c = { BTRKIT_TOP_LEVEL, TOP, "there", 5 };
 	struct btrkit_found found;
-	int ret = create(p, TOP_LEVEL, TOP, "dir", S_IFDIR | 0755, &p->dir);
+	int ret = create(p, BTRKIT_TOP_LEVEL, TOP, "dir", S_IFDIR | 0755, &p->dir);
 
 	a.dir = again.dir = p->dir;
 	if (!ret)
-		ret = create(p, TOP_LEVEL, p->dir, "file", S_IFREG | 0644, &p->file);
+		ret = create(p, BTRKIT_TOP_LEVEL, p->dir, "file", S_IFREG | 0644, &p->file);
 	if (!ret)
-		ret = create(p, TOP_LEVEL, p->dir, "small", S_IFREG | 0644, &p->small);
+		ret = create(p, BTRKIT_TOP_LEVEL, p->dir, "small", S_IFREG | 0644, &p->small);
 	if (!ret)
-		ret = create(p, TOP_LEVEL, p->dir, "node", S_IFCHR | 0644, NULL);
+		ret = create(p, BTRKIT_TOP_LEVEL, p->dir, "node", S_IFCHR | 0644, NULL);
 	if (!ret)
-		ret = create(p, TOP_LEVEL, p->dir, "link", S_IFLNK | 0777, NULL);
+		ret = create(p, BTRKIT_TOP_LEVEL, p->dir, "link", S_IFLNK | 0777, NULL);
 	if (!ret)
-		ret = btrkit_txn_link(p->txn, TOP_LEVEL, p->there, &again, p->err);
+		ret = btrkit_txn_link(p->txn, BTRKIT_TOP_LEVEL, p->there, &again, p->err);
 	if (!ret)
 		ret = btrkit_txn_rename(p->txn, &a, &b, 0, p->err);
 	if (!ret)
 		ret = btrkit_txn_rename(p->txn, &b, &c, BTRKIT_RENAME_EXCHANGE, p->err);
-	return ret ? ret : btrkit_txn_lookup(p->txn, TOP_LEVEL, p->dir, "small", 5, &found, p->err);
+	return ret ? ret : btrkit_txn_lookup(p->txn, BTRKIT_TOP_LEVEL, p->dir, "small", 5, &found, p->err);
 }
 
 static int data(struct plan *p)
@@ -120,14 +119,15 @@ static int data(struct plan *p)
 	if (!ret)
 		ret = put(p, p->there, 4096, 70000, 0);
 	if (!ret)
-		ret = btrkit_txn_prealloc(p->txn, TOP_LEVEL, p->small, 8192, 65536, BTRKIT_PREALLOC_KEEP_SIZE, p->err);
+		ret = btrkit_txn_prealloc(p->txn, BTRKIT_TOP_LEVEL, p->small, 8192, 65536, BTRKIT_PREALLOC_KEEP_SIZE,
+					  p->err);
 	if (!ret)
-		ret = btrkit_txn_punch(p->txn, TOP_LEVEL, p->file, 10000, 100000, p->err);
+		ret = btrkit_txn_punch(p->txn, BTRKIT_TOP_LEVEL, p->file, 10000, 100000, p->err);
 	if (!ret)
-		ret = clone_range(p, TOP_LEVEL, p->there, p->file, 1 << 20);
+		ret = clone_range(p, BTRKIT_TOP_LEVEL, p->there, p->file, 1 << 20);
 	if (!ret)
-		ret = clone_range(p, TOP_LEVEL, p->small, p->there, 1 << 20);
-	return ret ? ret : btrkit_txn_truncate(p->txn, TOP_LEVEL, p->file, 5000, p->err);
+		ret = clone_range(p, BTRKIT_TOP_LEVEL, p->small, p->there, 1 << 20);
+	return ret ? ret : btrkit_txn_truncate(p->txn, BTRKIT_TOP_LEVEL, p->file, 5000, p->err);
 }
 
 static int subvolumes(struct plan *p)
@@ -135,12 +135,12 @@ static int subvolumes(struct plan *p)
 	uint64_t count;
 	int ret;
 
-	ret = btrkit_txn_subvolume_create(p->txn, TOP_LEVEL, TOP, "sub", 3, NULL, &p->subvolume, p->err);
+	ret = btrkit_txn_subvolume_create(p->txn, BTRKIT_TOP_LEVEL, TOP, "sub", 3, NULL, &p->subvolume, p->err);
 	if (!ret)
 		ret = create(p, p->subvolume, TOP, "in", S_IFREG | 0644, NULL);
 	if (!ret)
-		ret = btrkit_txn_subvolume_snapshot(p->txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, &p->snapshot,
-						    p->err);
+		ret = btrkit_txn_subvolume_snapshot(p->txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_LEVEL, TOP, "snap", 4, NULL,
+						    &p->snapshot, p->err);
 	if (!ret)
 		ret = create(p, p->snapshot, TOP, "in", S_IFREG | 0644, NULL);
 	if (!ret)
@@ -227,14 +227,14 @@ static uint64_t make_base(uint8_t *bytes)
 	must(btrkit_mkfs(&io, 1, &o, NULL, &err), &err);
 	must(open_fs(base, BTRKIT_OPEN_WRITE, &fs, &d, &err), &err);
 	must(btrkit_txn_start(fs, &p.txn, &err), &err);
-	must(create(&p, TOP_LEVEL, TOP, "there", S_IFREG | 0644, &there), &err);
+	must(create(&p, BTRKIT_TOP_LEVEL, TOP, "there", S_IFREG | 0644, &there), &err);
 	must(put(&p, there, 0, 50000, 0), &err);
-	must(btrkit_txn_xattr_set(p.txn, TOP_LEVEL, there, "user.old", "old", 3, 0, &err), &err);
+	must(btrkit_txn_xattr_set(p.txn, BTRKIT_TOP_LEVEL, there, "user.old", "old", 3, 0, &err), &err);
 	for (unsigned i = 0; i < 60; i++) {
 		char name[16];
 
 		snprintf(name, sizeof(name), "more-%u", i);
-		must(create(&p, TOP_LEVEL, TOP, name, S_IFREG | 0644, NULL), &err);
+		must(create(&p, BTRKIT_TOP_LEVEL, TOP, name, S_IFREG | 0644, NULL), &err);
 	}
 	must(btrkit_txn_commit(p.txn, NULL, &err), &err);
 	btrkit_fs_close(fs);
@@ -242,7 +242,7 @@ static uint64_t make_base(uint8_t *bytes)
 }
 
 /* @nothing: there may have been nothing to commit */
-static void judge(struct sparse *at, uint64_t wanted, bool nothing, bool whole)
+static void check_contents(struct sparse *at, uint64_t wanted, bool nothing, bool whole)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs;
@@ -283,8 +283,8 @@ static void run(uint64_t at, bool on, struct plan p, struct outcome *o)
 	o->done += !ret;
 	o->alone += ret && state == BTRKIT_COMMIT_NEW;
 	btrkit_fs_close(fs);
-	judge(copy, state == BTRKIT_COMMIT_NEW ? generation + 1 : generation, ret && state == BTRKIT_COMMIT_NEW,
-	      state == BTRKIT_COMMIT_NEW || at % 64 == 0);
+	check_contents(copy, state == BTRKIT_COMMIT_NEW ? generation + 1 : generation,
+		       ret && state == BTRKIT_COMMIT_NEW, state == BTRKIT_COMMIT_NEW || at % 64 == 0);
 	sparse_free(copy);
 }
 

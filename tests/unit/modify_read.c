@@ -16,7 +16,6 @@
 #include "tests/unit/written.h"
 
 #define SIZE (200ull << 20)
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define TEXT_MAX (4u << 20)
 #define BYTES_MAX (3u << 20)
@@ -162,9 +161,9 @@ static char *account_of(struct btrkit_fs *fs, struct btrkit_txn *txn)
 
 	assert_non_null(a.text);
 	a.text[0] = '\0';
-	say_inode(&a, TOP_LEVEL, TOP, &top);
+	say_inode(&a, BTRKIT_TOP_LEVEL, TOP, &top);
 	say(&a, "\n");
-	say_directory(&a, TOP_LEVEL, TOP);
+	say_directory(&a, BTRKIT_TOP_LEVEL, TOP);
 	return a.text;
 }
 
@@ -192,25 +191,25 @@ static void change_file(struct btrkit_txn *txn, uint64_t inode, uint64_t *random
 	snprintf(name, sizeof(name), "user.%u", (unsigned)(*random >> 12 & 7));
 	switch (*random >> 59 & 7) {
 	case 0:
-		must(btrkit_txn_write(txn, TOP_LEVEL, inode, at, bytes + at / 2, len, &how, &err));
+		must(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, at, bytes + at / 2, len, &how, &err));
 		break;
 	case 1:
-		must(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes + at, len & 0x7ff, &how, &err));
+		must(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes + at, len & 0x7ff, &how, &err));
 		break;
 	case 2:
-		must(btrkit_txn_truncate(txn, TOP_LEVEL, inode, at, &err));
+		must(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, inode, at, &err));
 		break;
 	case 3:
-		must(btrkit_txn_punch(txn, TOP_LEVEL, inode, at, len + 1, &err));
+		must(btrkit_txn_punch(txn, BTRKIT_TOP_LEVEL, inode, at, len + 1, &err));
 		break;
 	case 4:
-		must(btrkit_txn_prealloc(txn, TOP_LEVEL, inode, at, len + 1, 0, &err));
+		must(btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, inode, at, len + 1, 0, &err));
 		break;
 	case 5:
-		must(btrkit_txn_set_attr(txn, TOP_LEVEL, inode, &attr, &err));
+		must(btrkit_txn_set_attr(txn, BTRKIT_TOP_LEVEL, inode, &attr, &err));
 		break;
 	default:
-		must(btrkit_txn_xattr_set(txn, TOP_LEVEL, inode, name, bytes + at, len & 0x1ff, 0, &err));
+		must(btrkit_txn_xattr_set(txn, BTRKIT_TOP_LEVEL, inode, name, bytes + at, len & 0x1ff, 0, &err));
 	}
 }
 
@@ -225,12 +224,12 @@ static void change(struct btrkit_txn *txn, struct made *m, uint64_t *random)
 {
 	const unsigned i = (unsigned)(*random >> 3) % FILES;
 	char name[24], other[24];
-	struct btrkit_place from = { TOP_LEVEL, m->dir, name, 0 }, to = { TOP_LEVEL, TOP, other, 0 };
+	struct btrkit_place from = { BTRKIT_TOP_LEVEL, m->dir, name, 0 }, to = { BTRKIT_TOP_LEVEL, TOP, other, 0 };
 
 	*random = *random * 6364136223846793005u + 1442695040888963407u;
 	if (!m->files[i]) {
 		snprintf(name, sizeof(name), "file-%u", i);
-		m->files[i] = create(txn, TOP_LEVEL, m->dir, name, i % 5 ? S_IFREG | 0644 : S_IFLNK | 0777);
+		m->files[i] = create(txn, BTRKIT_TOP_LEVEL, m->dir, name, i % 5 ? S_IFREG | 0644 : S_IFLNK | 0777);
 		return;
 	}
 	if (*random >> 60) {
@@ -243,9 +242,9 @@ static void change(struct btrkit_txn *txn, struct made *m, uint64_t *random)
 	from.len = (size_t)snprintf(name, sizeof(name), "file-%u", i);
 	to.len = strlen(other);
 	if (*random & 1) {
-		must(btrkit_txn_link(txn, TOP_LEVEL, m->files[i], &to, &err));
+		must(btrkit_txn_link(txn, BTRKIT_TOP_LEVEL, m->files[i], &to, &err));
 	} else {
-		must(btrkit_txn_unlink(txn, TOP_LEVEL, m->dir, name, from.len, BTRKIT_UNLINK_FILE, &err));
+		must(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, m->dir, name, from.len, BTRKIT_UNLINK_FILE, &err));
 		m->files[i] = 0;
 	}
 }
@@ -254,11 +253,11 @@ static void make_subvolumes(struct btrkit_txn *txn)
 {
 	uint64_t sub, nested;
 
-	must(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &sub, &err));
+	must(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "sub", 3, NULL, &sub, &err));
 	must(btrkit_txn_subvolume_create(txn, sub, TOP, "nested", 6, NULL, &nested, &err));
 	create(txn, nested, TOP, "inside", S_IFREG | 0600);
 	/* The snapshot has an empty directory for the nested one. */
-	must(btrkit_txn_subvolume_snapshot(txn, sub, TOP_LEVEL, TOP, "snapshot", 8, NULL, NULL, &err));
+	must(btrkit_txn_subvolume_snapshot(txn, sub, BTRKIT_TOP_LEVEL, TOP, "snapshot", 8, NULL, NULL, &err));
 	create(txn, sub, TOP, "later", S_IFREG | 0600);
 }
 
@@ -279,7 +278,7 @@ static void what_is_read_is_what_is_committed(void **state)
 
 		must(btrkit_txn_start(fs, &txn, &err));
 		if (!round)
-			m.dir = create(txn, TOP_LEVEL, TOP, "dir", S_IFDIR | 0755);
+			m.dir = create(txn, BTRKIT_TOP_LEVEL, TOP, "dir", S_IFDIR | 0755);
 		if (round == 1)
 			make_subvolumes(txn);
 		for (unsigned i = 0; i < 40; i++)
@@ -296,7 +295,7 @@ static void what_is_read_is_what_is_committed(void **state)
 		free(committed);
 	}
 	btrkit_fs_close(fs);
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 }
 
@@ -329,20 +328,20 @@ static void failures_have_no_consequences(void **state)
 	written_make(&w, &o, SIZE);
 	fs = written_open(&w, BTRKIT_OPEN_WRITE);
 	must(btrkit_txn_start(fs, &txn, &err));
-	file = create(txn, TOP_LEVEL, TOP, "file", S_IFREG | 0644);
-	must(btrkit_txn_xattr_set(txn, TOP_LEVEL, file, "user.a", "b", 1, 0, &err));
-	assert_int_equal(btrkit_txn_inode_get(txn, TOP_LEVEL, 999, &inode, &err), -ENOENT);
+	file = create(txn, BTRKIT_TOP_LEVEL, TOP, "file", S_IFREG | 0644);
+	must(btrkit_txn_xattr_set(txn, BTRKIT_TOP_LEVEL, file, "user.a", "b", 1, 0, &err));
+	assert_int_equal(btrkit_txn_inode_get(txn, BTRKIT_TOP_LEVEL, 999, &inode, &err), -ENOENT);
 	assert_int_equal(btrkit_txn_inode_get(txn, 999, TOP, &inode, &err), -ENOENT);
-	assert_int_equal(btrkit_txn_entries_after(txn, TOP_LEVEL, file, 0, take_entry, &a, &err), -ENOTDIR);
-	assert_int_equal(btrkit_txn_entries_after(txn, TOP_LEVEL, 999, 0, take_entry, &a, &err), -ENOENT);
-	assert_int_equal(btrkit_txn_entries_after(txn, TOP_LEVEL, TOP, 0, refuse_all, NULL, &err), -EINTR);
-	must(btrkit_txn_entries_after(txn, TOP_LEVEL, TOP, UINT64_MAX, refuse_all, NULL, &err));
-	assert_int_equal(btrkit_txn_xattrs(txn, TOP_LEVEL, 999, take_xattr, &a, &err), -ENOENT);
-	assert_int_equal(btrkit_txn_xattrs(txn, TOP_LEVEL, file, refuse_xattrs, &a, &err), -EINTR);
-	assert_int_equal(btrkit_txn_read(txn, TOP_LEVEL, TOP, 0, seen, 1, &got, &err), -EINVAL);
-	assert_int_equal(btrkit_txn_read(txn, TOP_LEVEL, 999, 0, seen, 1, &got, &err), -ENOENT);
+	assert_int_equal(btrkit_txn_entries_after(txn, BTRKIT_TOP_LEVEL, file, 0, take_entry, &a, &err), -ENOTDIR);
+	assert_int_equal(btrkit_txn_entries_after(txn, BTRKIT_TOP_LEVEL, 999, 0, take_entry, &a, &err), -ENOENT);
+	assert_int_equal(btrkit_txn_entries_after(txn, BTRKIT_TOP_LEVEL, TOP, 0, refuse_all, NULL, &err), -EINTR);
+	must(btrkit_txn_entries_after(txn, BTRKIT_TOP_LEVEL, TOP, UINT64_MAX, refuse_all, NULL, &err));
+	assert_int_equal(btrkit_txn_xattrs(txn, BTRKIT_TOP_LEVEL, 999, take_xattr, &a, &err), -ENOENT);
+	assert_int_equal(btrkit_txn_xattrs(txn, BTRKIT_TOP_LEVEL, file, refuse_xattrs, &a, &err), -EINTR);
+	assert_int_equal(btrkit_txn_read(txn, BTRKIT_TOP_LEVEL, TOP, 0, seen, 1, &got, &err), -EINVAL);
+	assert_int_equal(btrkit_txn_read(txn, BTRKIT_TOP_LEVEL, 999, 0, seen, 1, &got, &err), -ENOENT);
 	assert_int_equal(got, 7);
-	must(btrkit_txn_read(txn, TOP_LEVEL, file, 0, NULL, 0, &got, &err));
+	must(btrkit_txn_read(txn, BTRKIT_TOP_LEVEL, file, 0, NULL, 0, &got, &err));
 	assert_int_equal(got, 0);
 	must(btrkit_txn_failure(txn, &err));
 	must(btrkit_txn_commit(txn, NULL, &err));
@@ -379,11 +378,12 @@ static void *write_files(void *ctx)
 
 		memset(data, (int)(i + 1), FILE_BYTES);
 		memset(value, (int)(i + 1), sizeof(value));
-		if (btrkit_txn_write(t->txn, TOP_LEVEL, file, 0, data, FILE_BYTES, &how, &own) ||
-		    btrkit_txn_xattr_set(t->txn, TOP_LEVEL, file, "user.all", value, sizeof(value), 0, &own))
+		if (btrkit_txn_write(t->txn, BTRKIT_TOP_LEVEL, file, 0, data, FILE_BYTES, &how, &own) ||
+		    btrkit_txn_xattr_set(t->txn, BTRKIT_TOP_LEVEL, file, "user.all", value, sizeof(value), 0, &own))
 			abort();
-		if (i % 6 < 3 ? btrkit_txn_create(t->txn, TOP_LEVEL, t->dir, name, len, NULL, NULL, &own) :
-				btrkit_txn_unlink(t->txn, TOP_LEVEL, t->dir, name, len, BTRKIT_UNLINK_FILE, &own))
+		if (i % 6 < 3 ?
+			    btrkit_txn_create(t->txn, BTRKIT_TOP_LEVEL, t->dir, name, len, NULL, NULL, &own) :
+			    btrkit_txn_unlink(t->txn, BTRKIT_TOP_LEVEL, t->dir, name, len, BTRKIT_UNLINK_FILE, &own))
 			abort();
 	}
 	free(data);
@@ -428,15 +428,15 @@ static void *read_files(void *ctx)
 		const uint64_t file = t->files[i % SHARED_FILES];
 		struct looking l = { 0 };
 
-		if (btrkit_txn_read(t->txn, TOP_LEVEL, file, 0, data, 2 * FILE_BYTES, &got, &own) ||
+		if (btrkit_txn_read(t->txn, BTRKIT_TOP_LEVEL, file, 0, data, 2 * FILE_BYTES, &got, &own) ||
 		    (got && got != FILE_BYTES) || (got && memcmp(data, data + 1, got - 1)))
 			abort();
-		if (btrkit_txn_inode_get(t->txn, TOP_LEVEL, file, &inode, &own) ||
+		if (btrkit_txn_inode_get(t->txn, BTRKIT_TOP_LEVEL, file, &inode, &own) ||
 		    (inode.size && inode.size != FILE_BYTES))
 			abort();
-		if (btrkit_txn_xattrs(t->txn, TOP_LEVEL, file, look_at_value, NULL, &own))
+		if (btrkit_txn_xattrs(t->txn, BTRKIT_TOP_LEVEL, file, look_at_value, NULL, &own))
 			abort();
-		if (btrkit_txn_entries_after(t->txn, TOP_LEVEL, t->dir, 0, look_at_entry, &l, &own) ||
+		if (btrkit_txn_entries_after(t->txn, BTRKIT_TOP_LEVEL, t->dir, 0, look_at_entry, &l, &own) ||
 		    l.staying != STAYING)
 			abort();
 	}
@@ -457,14 +457,14 @@ static void readers_see_whole_changes(void **state)
 	written_make(&w, &o, SIZE);
 	fs = written_open(&w, BTRKIT_OPEN_WRITE);
 	must(btrkit_txn_start(fs, &t.txn, &err));
-	t.dir = create(t.txn, TOP_LEVEL, TOP, "dir", S_IFDIR | 0755);
+	t.dir = create(t.txn, BTRKIT_TOP_LEVEL, TOP, "dir", S_IFDIR | 0755);
 	for (unsigned i = 0; i < STAYING; i++) {
 		snprintf(name, sizeof(name), "staying-%u", i);
-		create(t.txn, TOP_LEVEL, t.dir, name, S_IFREG | 0644);
+		create(t.txn, BTRKIT_TOP_LEVEL, t.dir, name, S_IFREG | 0644);
 	}
 	for (unsigned i = 0; i < SHARED_FILES; i++) {
 		snprintf(name, sizeof(name), "file-%u", i);
-		t.files[i] = create(t.txn, TOP_LEVEL, TOP, name, S_IFREG | 0644);
+		t.files[i] = create(t.txn, BTRKIT_TOP_LEVEL, TOP, name, S_IFREG | 0644);
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(pthread_create(&readers[i], NULL, read_files, &t), 0);
@@ -480,7 +480,7 @@ static void readers_see_whole_changes(void **state)
 		pthread_join(readers[i], NULL);
 	must(btrkit_txn_commit(t.txn, NULL, &err));
 	btrkit_fs_close(fs);
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 }
 

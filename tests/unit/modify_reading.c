@@ -57,15 +57,15 @@ static int see_chunk(void *ctx, const struct btrkit_chunk *chunk)
 
 static void write_file(const char *name, const void *bytes, size_t len, uint64_t *inode)
 {
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, inode, &err), &err);
-	rig_check(btrkit_txn_write(txn, TOP_LEVEL, *inode, 0, bytes, len, NULL, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, inode, &err), &err);
+	rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, *inode, 0, bytes, len, NULL, &err), &err);
 }
 
 static uint64_t address_of(uint64_t inode)
 {
 	uint64_t at = 0;
 
-	rig_check(btrkit_inode_extents(fs, TOP_LEVEL, inode, see_extent, &at, &err), &err);
+	rig_check(btrkit_inode_extents(fs, BTRKIT_TOP_LEVEL, inode, see_extent, &at, &err), &err);
 	return at;
 }
 
@@ -87,12 +87,12 @@ static void expect_all_busy(uint64_t address)
 	struct btrkit_usage *u;
 	size_t bytes = 0;
 
-	expect_busy(btrkit_fiemap_path(fs, TOP_LEVEL, "b", &sink, NULL, &err));
+	expect_busy(btrkit_fiemap_path(fs, BTRKIT_TOP_LEVEL, "b", &sink, NULL, &err));
 	expect_busy(btrkit_fiemap_all(fs, &sink, NULL, &err));
 	expect_busy(btrkit_extent_references(fs, address, see_reference, NULL, &err));
 	expect_busy(btrkit_logical_find(fs, address, &found, &err));
 	expect_busy(btrkit_logical_references(fs, address, 0, see_reference, NULL, &err));
-	expect_busy(btrkit_stat_print(fs, TOP_LEVEL, path, 1, NULL, swallow, &bytes, &err));
+	expect_busy(btrkit_stat_print(fs, BTRKIT_TOP_LEVEL, path, 1, NULL, swallow, &bytes, &err));
 	expect_busy(btrkit_space_status(fs, NULL, NULL, &err));
 	expect_busy(btrkit_space_convert(fs, BTRKIT_SPACE_CACHE_V1, &dry, NULL, &err));
 	expect_busy(btrkit_space_clear(fs, BTRKIT_SPACE_CACHE_V2, NULL, NULL, &err));
@@ -106,7 +106,7 @@ static void expect_all_busy(uint64_t address)
 static void the_extent_tree_is_not_asked(void **state)
 {
 	const struct btrkit_fiemap_sink sink = { .file = no_file, .extents = see_shared, .ctx = &(unsigned){ 0 } };
-	struct btrkit_clone what = { .from_root = TOP_LEVEL, .to_root = TOP_LEVEL };
+	struct btrkit_clone what = { .from_root = BTRKIT_TOP_LEVEL, .to_root = BTRKIT_TOP_LEVEL };
 	uint8_t bytes[8192];
 
 	(void)state;
@@ -120,7 +120,7 @@ static void the_extent_tree_is_not_asked(void **state)
 	assert_int_equal(address_of(what.to_inode), address_of(what.from_inode));
 	expect_all_busy(address_of(what.to_inode));
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	rig_check(btrkit_fiemap_path(fs, TOP_LEVEL, "b", &sink, NULL, &err), &err);
+	rig_check(btrkit_fiemap_path(fs, BTRKIT_TOP_LEVEL, "b", &sink, NULL, &err), &err);
 	assert_int_equal(*(unsigned *)sink.ctx, 1);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	session_end();
@@ -133,7 +133,7 @@ static unsigned top_level_blocks(void)
 	size_t bytes = 0;
 
 	rig_check(btrkit_subvolume_next(fs, 0, &s, &err), &err);
-	assert_int_equal(s.id, TOP_LEVEL);
+	assert_int_equal(s.id, BTRKIT_TOP_LEVEL);
 	rig_check(btrkit_tree_stats_print(fs, &s.id, 1, BTRKIT_FORMAT_JSON, swallow, &bytes, &err), &err);
 	return (unsigned)bytes;
 }
@@ -154,7 +154,7 @@ static void expect_let_go(void)
 	struct tree_root root;
 	struct node *n;
 
-	rig_check(fs_find_root(fs, TOP_LEVEL, &root, NULL, &err), &err);
+	rig_check(fs_find_root(fs, BTRKIT_TOP_LEVEL, &root, NULL, &err), &err);
 	rig_check(node_get(fs, &(struct node_ref){ root.bytenr, root.generation, root.id, root.level, NULL }, &n, &err),
 		  &err);
 	assert_int_equal(n->level, 0);
@@ -178,15 +178,15 @@ static void files_are_as_they_are_now(void **state)
 	rig_check(btrkit_subvolume_next(fs, 0, &before, &err), &err);
 	write_file("plain", bytes, sizeof(bytes), &inode);
 	rig_check(btrkit_txn_flush(txn, &err), &err);
-	rig_check(btrkit_inode_find(fs, TOP_LEVEL, "plain", &found, &err), &err);
+	rig_check(btrkit_inode_find(fs, BTRKIT_TOP_LEVEL, "plain", &found, &err), &err);
 	assert_int_equal(found.inode, inode);
 	assert_int_equal(found.size, sizeof(bytes));
-	rig_check(btrkit_inode_entries(fs, TOP_LEVEL, TOP, see_entry, &entries, &err), &err);
+	rig_check(btrkit_inode_entries(fs, BTRKIT_TOP_LEVEL, TOP, see_entry, &entries, &err), &err);
 	assert_int_equal(entries, 1);
 	rig_check(btrkit_subvolume_next(fs, 0, &after, &err), &err);
 	assert_int_not_equal(after.root_bytenr, before.root_bytenr);
 	assert_int_not_equal(top_level_blocks(), blocks);
-	rig_check(btrkit_file_open(fs, TOP_LEVEL, inode, &f, &err), &err);
+	rig_check(btrkit_file_open(fs, BTRKIT_TOP_LEVEL, inode, &f, &err), &err);
 	expect_contents(f, bytes, sizeof(bytes));
 	/* The open file holds no blocks of the transaction; the commit turns those into cached blocks. */
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);

@@ -16,7 +16,6 @@
 #include "tests/unit/hurry.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define WORKERS 8u
 #define MANAGERS 2u
@@ -79,7 +78,7 @@ static uint64_t some(struct worker *w)
 {
 	const uint64_t id = subvolumes[pick(w, SUBVOLUMES)];
 
-	return id ? id : TOP_LEVEL;
+	return id ? id : BTRKIT_TOP_LEVEL;
 }
 
 static size_t name_of(struct worker *w, char name[32])
@@ -192,9 +191,10 @@ static void manage_one(struct worker *w, unsigned serial)
 		return;
 	}
 	if (pick(w, 3))
-		ret = btrkit_txn_subvolume_snapshot(txn, some(w), TOP_LEVEL, TOP, name, len, NULL, &made, &w->err);
+		ret = btrkit_txn_subvolume_snapshot(txn, some(w), BTRKIT_TOP_LEVEL, TOP, name, len, NULL, &made,
+						    &w->err);
 	else
-		ret = btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, name, len, NULL, &made, &w->err);
+		ret = btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, name, len, NULL, &made, &w->err);
 	if (!ended(w, ret))
 		subvolumes[at] = made;
 }
@@ -252,11 +252,11 @@ static void fill(struct btrkit_fs *fs)
 	int ret;
 
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "filler", 6, NULL, &inode, &err), &err);
-	while (!(ret = btrkit_txn_write(txn, TOP_LEVEL, inode, at, bytes, sizeof(bytes), NULL, &err)))
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "filler", 6, NULL, &inode, &err), &err);
+	while (!(ret = btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, at, bytes, sizeof(bytes), NULL, &err)))
 		at += sizeof(bytes);
 	assert_int_equal(ret, -ENOSPC);
-	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, inode, at - sizeof(bytes), &err), &err);
+	rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, inode, at - sizeof(bytes), &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 }
 
@@ -278,7 +278,7 @@ static void run(const struct rig_kind *kind, bool full)
 		free(r.held[0]);
 		r.held[0] = NULL;
 		run_round(fs, round);
-		rig_judge(&r);
+		rig_verify(&r);
 	}
 	btrkit_fs_get_write_stats(fs, &stats);
 	print_message("%s: %u done, %u refused, %u without space, %llu commits\n", kind->name, (unsigned)done,
@@ -317,7 +317,7 @@ static int look_for(uint64_t inode, struct btrkit_error *err)
 	struct op_inode in;
 	struct op op;
 
-	rig_check(op_begin_reading(&op, txn, TOP_LEVEL, err), err);
+	rig_check(op_begin_reading(&op, txn, BTRKIT_TOP_LEVEL, err), err);
 	delayed_lock(op.t, &inode, 1, &op.locks);
 	return op_end(&op, op_inode_get(&op, inode, &in, err), err);
 }
@@ -357,18 +357,19 @@ static void test_seen_meanwhile(void **state)
 	for (unsigned k = 0; k < MOVES; k++) {
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 		for (unsigned i = 0; i < MOVING; i++) {
-			rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, (size_t)snprintf(name, 32, "m%u", i),
-						    NULL, &moving[i], &err),
+			rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name,
+						    (size_t)snprintf(name, 32, "m%u", i), NULL, &moving[i], &err),
 				  &err);
-			rig_check(btrkit_txn_write(txn, TOP_LEVEL, moving[i], 0, bytes, sizeof(bytes), NULL, &err),
+			rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, moving[i], 0, bytes, sizeof(bytes), NULL,
+						   &err),
 				  &err);
 		}
 		looks += watch(0);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 		for (unsigned i = 0; i < MOVING; i++)
-			rig_check(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, name, (size_t)snprintf(name, 32, "m%u", i),
-						    BTRKIT_UNLINK_FILE, &err),
+			rig_check(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, TOP, name,
+						    (size_t)snprintf(name, 32, "m%u", i), BTRKIT_UNLINK_FILE, &err),
 				  &err);
 		looks += watch(-ENOENT);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);

@@ -15,7 +15,6 @@
 #include "lib/modify/data.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define ROUNDS 8u
 #define BYTES (64u << 10)
@@ -121,9 +120,9 @@ static void *work(void *arg)
 	role = w->role;
 	is_first = true;
 	if (w->preallocates)
-		w->ret = btrkit_txn_prealloc(w->txn, TOP_LEVEL, w->inode, 0, BYTES, 0, &w->err);
+		w->ret = btrkit_txn_prealloc(w->txn, BTRKIT_TOP_LEVEL, w->inode, 0, BYTES, 0, &w->err);
 	else
-		w->ret = btrkit_txn_write(w->txn, TOP_LEVEL, w->inode, 0, bytes, BYTES, &how, &w->err);
+		w->ret = btrkit_txn_write(w->txn, BTRKIT_TOP_LEVEL, w->inode, 0, bytes, BYTES, &how, &w->err);
 	return NULL;
 }
 
@@ -132,7 +131,7 @@ static uint64_t make(struct btrkit_txn *txn, const char *name)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t inode;
 
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err), &err);
 	return inode;
 }
 
@@ -154,7 +153,7 @@ static void run_round(struct btrkit_fs *fs, bool preallocates)
 		pthread_join(ids[i], NULL);
 	assert_int_equal(workers[1].ret, -ENOMEM);
 	assert_true(!workers[0].ret || workers[0].ret == -ENOSPC || workers[0].ret == -ENOMEM);
-	assert_int_equal(btrkit_txn_create(txn, TOP_LEVEL, TOP, "later", 5, NULL, NULL, &err), -ENOMEM);
+	assert_int_equal(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "later", 5, NULL, NULL, &err), -ENOMEM);
 	assert_string_equal(err.message, "planted");
 	btrkit_txn_abort(txn);
 }

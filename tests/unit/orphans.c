@@ -87,7 +87,7 @@ static void test_left(void **state)
 
 	(void)state;
 	session_begin();
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "s", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "s", 1, NULL, &id, &err), &err);
 	inode = file(id, "f");
 	other = file(id, "g");
 	rig_check(btrkit_txn_unlink(txn, id, TOP, "f", 1, BTRKIT_UNLINK_FILE, &err), &err);
@@ -121,41 +121,41 @@ static void test_nameless(void **state)
 
 	(void)state;
 	session_begin();
-	inode = file(TOP_LEVEL, "f");
+	inode = file(BTRKIT_TOP_LEVEL, "f");
 	session_commit();
-	rig_check(op_begin(&op, txn, TOP_LEVEL, &need, &err), &err);
+	rig_check(op_begin(&op, txn, BTRKIT_TOP_LEVEL, &need, &err), &err);
 	delayed_lock(op.t, (const uint64_t[]){ TOP, inode }, 2, &op.locks);
 	rig_check(op_inode_get(&op, TOP, &dir, &err), &err);
 	rig_check(name_ref_remove(&op, inode, TOP, &(struct name){ "f", 1 }, &index, &err), &err);
 	rig_check(name_remove(&op, &dir, &(struct name){ "f", 1 }, index, &err), &err);
 	rig_check(op_inode_put(&op, &dir, &err), &err);
 	assert_int_equal(op_end(&op, 0, NULL), 0);
-	leave(TOP_LEVEL, inode, 0, 0, 50, true);
+	leave(BTRKIT_TOP_LEVEL, inode, 0, 0, 50, true);
 	session_commit();
-	clean(TOP_LEVEL, 1);
-	assert_int_equal(items_of(TOP_LEVEL, inode), 0);
+	clean(BTRKIT_TOP_LEVEL, 1);
+	assert_int_equal(items_of(BTRKIT_TOP_LEVEL, inode), 0);
 	session_end();
 }
 
 static void test_sealed(void **state)
 {
-	const struct btrkit_clone from = { .from_root = TOP_LEVEL, .to_root = TOP_LEVEL, .length = 8192 };
+	const struct btrkit_clone from = { .from_root = BTRKIT_TOP_LEVEL, .to_root = BTRKIT_TOP_LEVEL, .length = 8192 };
 	struct btrkit_clone what = from;
 	uint64_t inode, other;
 
 	(void)state;
 	session_begin();
-	inode = file(TOP_LEVEL, "f");
-	other = file(TOP_LEVEL, "g");
-	leave(TOP_LEVEL, inode, 1, INODE_VERITY, 100, true);
+	inode = file(BTRKIT_TOP_LEVEL, "f");
+	other = file(BTRKIT_TOP_LEVEL, "g");
+	leave(BTRKIT_TOP_LEVEL, inode, 1, INODE_VERITY, 100, true);
 	session_commit();
 	/* Complete verity metadata stays. */
-	clean(TOP_LEVEL, 1);
-	assert_int_equal(items_of(TOP_LEVEL, inode), 104);
-	assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, "x", 1, NULL, &err), -EPERM);
-	assert_int_equal(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 0, &err), -EPERM);
-	assert_int_equal(btrkit_txn_punch(txn, TOP_LEVEL, inode, 0, 4096, &err), -EPERM);
-	assert_int_equal(btrkit_txn_prealloc(txn, TOP_LEVEL, inode, 0, 4096, 0, &err), -EPERM);
+	clean(BTRKIT_TOP_LEVEL, 1);
+	assert_int_equal(items_of(BTRKIT_TOP_LEVEL, inode), 104);
+	assert_int_equal(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, "x", 1, NULL, &err), -EPERM);
+	assert_int_equal(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, inode, 0, &err), -EPERM);
+	assert_int_equal(btrkit_txn_punch(txn, BTRKIT_TOP_LEVEL, inode, 0, 4096, &err), -EPERM);
+	assert_int_equal(btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, inode, 0, 4096, 0, &err), -EPERM);
 	what.from_inode = other;
 	what.to_inode = inode;
 	assert_int_equal(btrkit_txn_clone(txn, &what, &err), -EPERM);
@@ -163,8 +163,8 @@ static void test_sealed(void **state)
 	what.to_inode = other;
 	rig_check(btrkit_txn_clone(txn, &what, &err), &err);
 	session_commit();
-	rig_check(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, "f", 1, BTRKIT_UNLINK_FILE, &err), &err);
-	assert_int_equal(items_of(TOP_LEVEL, inode), 0);
+	rig_check(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, TOP, "f", 1, BTRKIT_UNLINK_FILE, &err), &err);
+	assert_int_equal(items_of(BTRKIT_TOP_LEVEL, inode), 0);
 	session_end();
 }
 

@@ -38,20 +38,20 @@ static void test_stock(void **state)
 		chunks[i] = stock_take(&s);
 		assert_non_null(chunks[i]);
 		assert_int_equal((uintptr_t)chunks[i] % 64, 0);
-		memset(chunks[i], (int)i, CHUNK_SIZE);
+		memset(chunks[i], (int)i, SLICE_SIZE);
 	}
 	for (unsigned i = 0; i < MANY; i++) {
 		assert_int_equal(chunks[i][0], i);
-		assert_int_equal(chunks[i][CHUNK_SIZE - 1], i);
-		assert_ptr_equal(stock_chunk_of(chunks[i] + CHUNK_SIZE - 1), chunks[i]);
+		assert_int_equal(chunks[i][SLICE_SIZE - 1], i);
+		assert_ptr_equal(stock_slice_of(chunks[i] + SLICE_SIZE - 1), chunks[i]);
 	}
-	apart(chunks, MANY, CHUNK_SIZE);
+	apart(chunks, MANY, SLICE_SIZE);
 	/* Chunks of partly used pages are reused. */
 	for (unsigned i = 0; i < MANY; i += 2)
 		stock_give(&s, chunks[i]);
 	for (unsigned i = 0; i < MANY / 2; i++)
 		again[i] = stock_take(&s);
-	apart(again, MANY / 2, CHUNK_SIZE);
+	apart(again, MANY / 2, SLICE_SIZE);
 	for (unsigned i = 0; i < MANY / 2; i++) {
 		unsigned k;
 

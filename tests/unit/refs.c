@@ -354,7 +354,7 @@ static void old_items_are_changed_too(void **state)
 	read_extent(&b, fs_tree.bytenr, &f);
 	assert_int_equal(f.key_type, KEY_METADATA_ITEM);
 	btrkit_fs_close(b.fs);
-	written_judge(&b.w);
+	written_verify(&b.w);
 	written_destroy(&b.w);
 }
 

@@ -16,7 +16,6 @@
 #include "lib/format/items/dir.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define SECONDS 1
 
@@ -34,7 +33,7 @@ static uint64_t create(uint64_t in, const char *name, uint32_t mode)
 	const struct btrkit_new_inode what = { .mode = mode };
 	uint64_t inode;
 
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, in, name, strlen(name), &what, &inode, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, in, name, strlen(name), &what, &inode, &err), &err);
 	return inode;
 }
 
@@ -56,7 +55,7 @@ static int begin(void **state)
 	inside = create(below, "inside", S_IFDIR | 0755);
 	create(above, "file", S_IFREG | 0644);
 	create(TOP, "other", S_IFREG | 0644);
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "sub", 3, NULL, NULL, &err), &err);
 	commit();
 	return 0;
 }
@@ -78,7 +77,7 @@ static void make_lie(uint64_t dir, const char *name, uint8_t type)
 	uint8_t *data;
 	uint32_t size;
 
-	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	rig_check(overlay_tree(txn->overlay, BTRKIT_TOP_LEVEL, &t, &err), &err);
 	rig_check(edit_bytes(t, &key, &data, &size, &err), &err);
 	assert_int_equal(size, sizeof(struct disk_dir_item) + strlen(name));
 	data[offsetof(struct disk_dir_item, type)] = type;
@@ -87,7 +86,7 @@ static void make_lie(uint64_t dir, const char *name, uint8_t type)
 
 static struct btrkit_place place(uint64_t dir, const char *name)
 {
-	return (struct btrkit_place){ TOP_LEVEL, dir, name, strlen(name) };
+	return (struct btrkit_place){ BTRKIT_TOP_LEVEL, dir, name, strlen(name) };
 }
 
 /* Expect a failure with a location; continue with a new transaction. */
@@ -97,7 +96,7 @@ static void expect_told(int ret)
 	assert_int_equal(err.code, BTRKIT_CORRUPT);
 	assert_string_equal(err.field, "type");
 	assert_int_equal(err.places & (BTRKIT_AT_TREE | BTRKIT_AT_KEY), BTRKIT_AT_TREE | BTRKIT_AT_KEY);
-	assert_int_equal(err.tree, TOP_LEVEL);
+	assert_int_equal(err.tree, BTRKIT_TOP_LEVEL);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	txn = btrkit_txn_abort(txn);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
@@ -144,7 +143,7 @@ static void types_that_lie(void **state)
 	struct btrkit_found found, linked;
 
 	(void)state;
-	rig_check(btrkit_txn_lookup(txn, TOP_LEVEL, above, "file", 4, &linked, &err), &err);
+	rig_check(btrkit_txn_lookup(txn, BTRKIT_TOP_LEVEL, above, "file", 4, &linked, &err), &err);
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(types); i++) {
 		const uint8_t own = i % 2 ? FT_DIR : FT_REG, type = types[i / 2];
 		const char *name = names[i % 2];
@@ -153,18 +152,19 @@ static void types_that_lie(void **state)
 		if (type == own)
 			continue;
 		make_lie(TOP, name, type);
-		expect_told(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, name, from.len, &found, &err));
-		expect_told(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_FILE, &err));
-		expect_told(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_DIR, &err));
-		expect_told(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
-		expect_told(btrkit_txn_link(txn, TOP_LEVEL, linked.inode, &from, &err));
-		expect_told(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
-		expect_told(btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, name, from.len, NULL, NULL,
-							  &err));
+		expect_told(btrkit_txn_lookup(txn, BTRKIT_TOP_LEVEL, TOP, name, from.len, &found, &err));
+		expect_told(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_FILE, &err));
+		expect_told(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_DIR, &err));
+		expect_told(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
+		expect_told(btrkit_txn_link(txn, BTRKIT_TOP_LEVEL, linked.inode, &from, &err));
+		expect_told(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
+		expect_told(btrkit_txn_subvolume_snapshot(txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_LEVEL, TOP, name, from.len,
+							  NULL, NULL, &err));
 		expect_lie(&from, &to, 0);
 		make_lie(TOP, name, own);
-		assert_int_equal(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err), -EEXIST);
-		rig_check(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, name, from.len, &found, &err), &err);
+		assert_int_equal(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err),
+				 -EEXIST);
+		rig_check(btrkit_txn_lookup(txn, BTRKIT_TOP_LEVEL, TOP, name, from.len, &found, &err), &err);
 		assert_int_equal(found.type, i % 2 ? DT_DIR : DT_REG);
 	}
 }
@@ -215,7 +215,7 @@ static void names_change_meanwhile(void **state)
 			continue;
 		}
 		rig_check(ret, &err);
-		rig_check(btrkit_txn_lookup(txn, TOP_LEVEL, inside, "new", 3, &found, &err), &err);
+		rig_check(btrkit_txn_lookup(txn, BTRKIT_TOP_LEVEL, inside, "new", 3, &found, &err), &err);
 		if (found.type != DT_REG)
 			fail_msg("after %u moves and %u refused ones a directory is below itself", moved, refused);
 		rig_check(btrkit_txn_rename(txn, &to, &name, BTRKIT_RENAME_NOREPLACE, &err), &err);

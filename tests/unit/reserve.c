@@ -14,7 +14,6 @@
 #include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define SUBVOLUMES_MAX 8u
 #define BYTES_MAX 70000u
@@ -170,7 +169,8 @@ static void snapshot(struct plan *p)
 	if (!to)
 		return;
 	len = (size_t)snprintf(made.name, sizeof(made.name), "s%u", ++p->serial);
-	ret = btrkit_txn_subvolume_snapshot(p->txn, from->id, TOP_LEVEL, TOP, made.name, len, NULL, &made.id, &err);
+	ret = btrkit_txn_subvolume_snapshot(p->txn, from->id, BTRKIT_TOP_LEVEL, TOP, made.name, len, NULL, &made.id,
+					    &err);
 	if (!done(p, ret, &err))
 		return;
 	made.files = calloc(p->files, sizeof(*made.files));
@@ -225,7 +225,7 @@ static void change_file(struct plan *p, uint32_t inline_max)
 	}
 }
 
-static void judge_file(struct plan *p, const struct subvolume_model *m, const struct contents *f)
+static void check_file(struct plan *p, const struct subvolume_model *m, const struct contents *f)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_file *file;
@@ -239,7 +239,7 @@ static void judge_file(struct plan *p, const struct subvolume_model *m, const st
 }
 
 /* Compare some of the files, and check that deleted ones do not exist. */
-static void judge_files(struct plan *p)
+static void check_files(struct plan *p)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_found found;
@@ -255,7 +255,7 @@ static void judge_files(struct plan *p)
 
 			assert_int_equal(ret, m->files[i].inode ? 0 : -ENOENT);
 			if (!ret && i % 4 == 0)
-				judge_file(p, m, &m->files[i]);
+				check_file(p, m, &m->files[i]);
 		}
 	}
 }
@@ -294,7 +294,7 @@ static struct plan *make_plan(struct rig *r, const struct rig_kind *kind, uint64
 	assert_non_null(p);
 	p->seed = seed;
 	p->files = files;
-	p->all[0] = (struct subvolume_model){ .id = TOP_LEVEL, .files = calloc(files, sizeof(struct contents)) };
+	p->all[0] = (struct subvolume_model){ .id = BTRKIT_TOP_LEVEL, .files = calloc(files, sizeof(struct contents)) };
 	rig_make(r, kind);
 	p->fs = rig_open(r, BTRKIT_OPEN_WRITE, 0);
 	return p;
@@ -318,7 +318,7 @@ static const struct rig_kind shared_kinds[] = {
 };
 
 struct tally {
-	uint64_t judged;
+	uint64_t checked;
 	double most; /* highest share of a promise that was used */
 };
 
@@ -327,13 +327,13 @@ static uint64_t taken(const struct btrkit_txn *txn)
 	return txn->overlay->created + txn->overlay->copied;
 }
 
-static void judge_promise(struct tally *t, const struct ticket_promise *promise, uint64_t now, const char *when)
+static void check_promise(struct tally *t, const struct ticket_promise *promise, uint64_t now, const char *when)
 {
 	const uint64_t used = now - promise->taken;
 
 	if (used > promise->blocks)
 		fail_msg("%s: %" PRIu64 " blocks were reserved, %" PRIu64 " are used", when, promise->blocks, used);
-	t->judged++;
+	t->checked++;
 	if (t->most < (double)used / (double)promise->blocks)
 		t->most = (double)used / (double)promise->blocks;
 }
@@ -356,7 +356,7 @@ static struct ticket_promise flush(struct plan *p)
 }
 
 /* After several operations, the promise of the last one covers everything that is still delayed. */
-static void judge_commit(struct plan *p, struct tally *t, bool flushed)
+static void check_commit(struct plan *p, struct tally *t, bool flushed)
 {
 	const struct ticket_promise promise = flushed ? flush(p) : p->txn->tickets->promise;
 	struct btrkit_write_stats before, after;
@@ -364,8 +364,8 @@ static void judge_commit(struct plan *p, struct tally *t, bool flushed)
 	btrkit_fs_get_write_stats(p->fs, &before);
 	commit(p);
 	btrkit_fs_get_write_stats(p->fs, &after);
-	judge_promise(t, &promise, after.nodes_created + after.nodes_copied - before.nodes_created -
-		      before.nodes_copied, "commit");
+	check_promise(t, &promise,
+		      after.nodes_created + after.nodes_copied - before.nodes_created - before.nodes_copied, "commit");
 }
 
 static void bound_step(struct plan *p, struct tally *t)
@@ -378,7 +378,7 @@ static void bound_step(struct plan *p, struct tally *t)
 		drop(p, &p->all[1]);
 	else
 		change_file(p, 1800);
-	judge_promise(t, &p->txn->tickets->promise, taken(p->txn), "operation");
+	check_promise(t, &p->txn->tickets->promise, taken(p->txn), "operation");
 }
 
 static void run_bound(const struct rig_kind *kind, uint64_t seed, struct tally *t)
@@ -394,14 +394,14 @@ static void run_bound(const struct rig_kind *kind, uint64_t seed, struct tally *
 		p->txn->tickets->credit = (struct delayed_amount){ 0 };
 		for (unsigned i = 0; i < n; i++)
 			bound_step(p, t);
-		judge_commit(p, t, pick(p, 2));
+		check_commit(p, t, pick(p, 2));
 		if (round % 20 == 1)
-			rig_judge(&r);
+			rig_verify(&r);
 		else
 			release(&r);
 	}
 	assert_int_equal(p->refused, 0);
-	rig_judge(&r);
+	rig_verify(&r);
 	free_plan(p, &r);
 }
 
@@ -414,7 +414,7 @@ static void test_bound(void **state)
 		for (uint64_t seed = 1; seed < 3; seed++)
 			run_bound(&shared_kinds[i], seed * 100 + i, &t);
 		print_message("%s: %" PRIu64 " promises, at the most %.0f %% was taken\n", shared_kinds[i].name,
-			      t.judged, 100 * t.most);
+			      t.checked, 100 * t.most);
 	}
 }
 
@@ -440,8 +440,8 @@ static void scatter(struct plan *p)
 	for (unsigned i = 0; i < SCATTERED; i++) {
 		const uint64_t inode = p->all[0].files[order[i] % p->files].inode;
 
-		rig_check(btrkit_txn_write(p->txn, TOP_LEVEL, inode, order[i] / p->files * 8192ull, p->bytes, 4096,
-					   NULL, &err),
+		rig_check(btrkit_txn_write(p->txn, BTRKIT_TOP_LEVEL, inode, order[i] / p->files * 8192ull, p->bytes,
+					   4096, NULL, &err),
 			  &err);
 	}
 	free(order);
@@ -469,10 +469,11 @@ static void run_scattered(const struct rig_kind *kind, struct tally *t)
 		begin(p);
 		p->txn->tickets->credit = (struct delayed_amount){ 0 };
 		for (unsigned i = 0; i < n; i++)
-			rig_check(btrkit_txn_set_attr(p->txn, TOP_LEVEL, p->all[0].files[i].inode, &attr, &err), &err);
-		judge_commit(p, t, round % 2);
+			rig_check(btrkit_txn_set_attr(p->txn, BTRKIT_TOP_LEVEL, p->all[0].files[i].inode, &attr, &err),
+				  &err);
+		check_commit(p, t, round % 2);
 	}
-	rig_judge(&r);
+	rig_verify(&r);
 	free_plan(p, &r);
 }
 
@@ -552,21 +553,21 @@ static void run_full(const struct rig_kind *kind, uint64_t seed)
 		}
 		refused = p->refused;
 		if (rounds % 4 == 0)
-			judge_files(p);
+			check_files(p);
 		commit(p);
 		if (rounds % 8 == 0)
-			rig_judge(&r);
+			rig_verify(&r);
 		else
 			release(&r);
 	}
 	assert_true(p->refused > 100);
-	rig_judge(&r);
+	rig_verify(&r);
 	release(&r);
 	begin(p);
-	judge_files(p);
+	check_files(p);
 	delete_all(p);
 	commit(p);
-	rig_judge(&r);
+	rig_verify(&r);
 	print_message("%s: %" PRIu64 " operations, %" PRIu64 " refused, %" PRIu64 " commits, %" PRIu64
 		      " for want of space when deleting\n", kind->name, p->ops, p->refused, p->commits, p->retried);
 	free_plan(p, &r);

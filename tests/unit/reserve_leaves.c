@@ -13,7 +13,6 @@
 #include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define FILES 3000u
 #define BYTES 1000u
@@ -50,7 +49,7 @@ static uint64_t make_file(struct scene *s, unsigned i)
 	uint64_t inode;
 	char name[16];
 
-	rig_check(btrkit_txn_create(s->txn, TOP_LEVEL, TOP, name, file_name(name, i), NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_create(s->txn, BTRKIT_TOP_LEVEL, TOP, name, file_name(name, i), NULL, &inode, &err), &err);
 	return inode;
 }
 
@@ -59,7 +58,7 @@ static void fill_file(struct scene *s, uint64_t inode)
 	static const uint8_t bytes[BYTES] = { 3 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	rig_check(btrkit_txn_write(s->txn, TOP_LEVEL, inode, 0, bytes, BYTES, NULL, &err), &err);
+	rig_check(btrkit_txn_write(s->txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, BYTES, NULL, &err), &err);
 }
 
 static void begin(struct scene *s)
@@ -74,7 +73,7 @@ static void commit(struct scene *s)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	rig_check(btrkit_txn_commit(s->txn, NULL, &err), &err);
-	rig_judge(&s->r);
+	rig_verify(&s->r);
 }
 
 static struct scene *make_scene(const struct rig_kind *kind)
@@ -105,7 +104,8 @@ static void remove_some(struct scene *s, unsigned n)
 
 		if (s->gone[i])
 			continue;
-		rig_check(btrkit_txn_unlink(s->txn, TOP_LEVEL, TOP, name, file_name(name, i), BTRKIT_UNLINK_FILE, &err),
+		rig_check(btrkit_txn_unlink(s->txn, BTRKIT_TOP_LEVEL, TOP, name, file_name(name, i), BTRKIT_UNLINK_FILE,
+					    &err),
 			  &err);
 		s->gone[i] = true;
 		n--;
@@ -127,13 +127,13 @@ static struct delayed_amount counted(const struct scene *s)
 /* The number of copied leaves. */
 static int64_t copied(const struct scene *s)
 {
-	const struct edit_tree *t = s->txn->overlay ? overlay_open_tree(s->txn->overlay, TOP_LEVEL) : NULL;
+	const struct edit_tree *t = s->txn->overlay ? overlay_open_tree(s->txn->overlay, BTRKIT_TOP_LEVEL) : NULL;
 
 	return t ? (int64_t)(s->txn->overlay->copied - t->private_inner) : 0;
 }
 
 /* No information may be left about leaves that were copied, or will have to be copied again. */
-static void judge_forgotten(const struct scene *s)
+static void check_forgotten(const struct scene *s)
 {
 	const struct delayed_tree *t = s->txn->delayed->list;
 
@@ -154,7 +154,7 @@ static void remove_and_run(struct scene *s, unsigned n)
 	remove_some(s, n);
 	now = counted(s);
 	rig_check(btrkit_txn_flush(s->txn, &err), &err);
-	judge_forgotten(s);
+	check_forgotten(s);
 	print_message("%u files: %" PRId64 " items in %" PRId64 " leaves, %" PRId64 " were copied\n", n,
 		      now.items - before.items, now.leaves - before.leaves, copied(s) - copied_before);
 	assert_true(copied(s) - copied_before <= now.leaves - before.leaves);
@@ -180,7 +180,7 @@ static void test_leaves(void **state)
 			/* After a commit, leaves that were copied have to be copied again. */
 			if (round % 2) {
 				rig_check(txn_commit_and_go_on(s->txn, &err), &err);
-				rig_judge(&s->r);
+				rig_verify(&s->r);
 			}
 			remove_and_run(s, 300);
 			commit(s);

@@ -14,7 +14,6 @@
 #include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define FILES 30u
 #define EXTENTS 200u /* of a file: more than fit into a leaf of 4 KiB */
@@ -50,10 +49,10 @@ static void make_files(struct scene *s)
 		char name[16];
 		const size_t len = (size_t)snprintf(name, sizeof(name), "f%u", i);
 
-		rig_check(btrkit_txn_create(s->txn, TOP_LEVEL, TOP, name, len, NULL, &s->inodes[i], &err), &err);
+		rig_check(btrkit_txn_create(s->txn, BTRKIT_TOP_LEVEL, TOP, name, len, NULL, &s->inodes[i], &err), &err);
 		for (unsigned k = 0; k < EXTENTS; k++)
-			rig_check(btrkit_txn_write(s->txn, TOP_LEVEL, s->inodes[i], 8192ull * k, sector, sizeof(sector),
-						   NULL, &err),
+			rig_check(btrkit_txn_write(s->txn, BTRKIT_TOP_LEVEL, s->inodes[i], 8192ull * k, sector,
+						   sizeof(sector), NULL, &err),
 				  &err);
 	}
 	commit(s);
@@ -64,7 +63,8 @@ static void make_snapshot(struct scene *s)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	begin(s);
-	rig_check(btrkit_txn_subvolume_snapshot(s->txn, TOP_LEVEL, TOP_LEVEL, TOP, "s", 1, NULL, &s->snapshot, &err),
+	rig_check(btrkit_txn_subvolume_snapshot(s->txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_LEVEL, TOP, "s", 1, NULL,
+						&s->snapshot, &err),
 		  &err);
 	commit(s);
 }
@@ -137,7 +137,7 @@ static struct bound bound_with(struct scene *s, uint64_t root)
 	return b;
 }
 
-static void judge(const char *what, uint64_t items, uint64_t taken, uint64_t promised)
+static void check_promise(const char *what, uint64_t items, uint64_t taken, uint64_t promised)
 {
 	print_message("%s: %" PRIu64 " items, %" PRIu64 ", at the most %" PRIu64 "\n", what, items, taken, promised);
 	assert_true(taken <= promised);
@@ -153,7 +153,7 @@ static void open_scene(struct scene *s, struct rig *r, const struct rig_kind *ki
 
 static void close_scene(struct scene *s, struct rig *r)
 {
-	rig_judge(r);
+	rig_verify(r);
 	btrkit_fs_close(s->fs);
 	rig_destroy(r);
 }
@@ -169,7 +169,7 @@ static void run_shared(const struct rig_kind *kind)
 	open_scene(&s, &r, kind);
 	make_snapshot(&s);
 	begin(&s);
-	copy_leaves(&s, TOP_LEVEL);
+	copy_leaves(&s, BTRKIT_TOP_LEVEL);
 	commit(&s);
 	items.items = (int64_t)leaves_of(&s, s.snapshot);
 	items.leaves = items.items;
@@ -177,7 +177,7 @@ static void run_shared(const struct rig_kind *kind)
 	b = bound_with(&s, s.snapshot);
 	before = queued(&s);
 	assert_int_equal(copy_leaves(&s, s.snapshot), items.items);
-	judge("changes of references", (uint64_t)items.items, queued(&s) - before, bound_refs(&b, &items));
+	check_promise("changes of references", (uint64_t)items.items, queued(&s) - before, bound_refs(&b, &items));
 	commit(&s);
 	close_scene(&s, &r);
 }
@@ -194,7 +194,7 @@ static void thin_out(struct scene *s)
 	int ret;
 
 	begin(s);
-	rig_check(fs_find_root(s->fs, TOP_LEVEL, &root, &item, &err), &err);
+	rig_check(fs_find_root(s->fs, BTRKIT_TOP_LEVEL, &root, &item, &err), &err);
 	cursor_init(&c, s->fs, &root);
 	while (!(ret = cursor_seek(&c, &at, &err))) {
 		const struct node *leaf = c.nodes[0];
@@ -208,7 +208,8 @@ static void thin_out(struct scene *s)
 
 			if (x.key.type != KEY_EXTENT_DATA || used - bytes < third)
 				continue;
-			rig_check(btrkit_txn_punch(s->txn, TOP_LEVEL, x.key.objectid, x.key.offset, 4096, &err), &err);
+			rig_check(btrkit_txn_punch(s->txn, BTRKIT_TOP_LEVEL, x.key.objectid, x.key.offset, 4096, &err),
+				  &err);
 			used -= bytes;
 		}
 		at = node_key(leaf, leaf->nritems - 1);
@@ -229,7 +230,7 @@ static uint64_t join_leaves(struct scene *s)
 	int ret;
 
 	sync_lock_trees(&s->txn->sync);
-	rig_check(txn_tree(s->txn, TOP_LEVEL, &t, &err), &err);
+	rig_check(txn_tree(s->txn, BTRKIT_TOP_LEVEL, &t, &err), &err);
 	while (!(ret = cursor_seek(&t->c, &at, &err))) {
 		const struct node *leaf = t->c.nodes[0];
 
@@ -255,13 +256,13 @@ static void run_joined(const struct rig_kind *kind)
 	open_scene(&s, &r, kind);
 	thin_out(&s);
 	begin(&s);
-	b = bound_with(&s, TOP_LEVEL);
+	b = bound_with(&s, BTRKIT_TOP_LEVEL);
 	items.items = (int64_t)join_leaves(&s);
 	items.leaves = items.items;
-	judge("blocks", (uint64_t)items.items, s.txn->overlay->copied + s.txn->overlay->created,
-	      bound_own(&b, &items));
+	check_promise("blocks", (uint64_t)items.items, s.txn->overlay->copied + s.txn->overlay->created,
+		      bound_own(&b, &items));
 	/* The leaves were merged. */
-	assert_true(-overlay_open_tree(s.txn->overlay, TOP_LEVEL)->blocks > items.items / 2);
+	assert_true(-overlay_open_tree(s.txn->overlay, BTRKIT_TOP_LEVEL)->blocks > items.items / 2);
 	btrkit_txn_abort(s.txn);
 	close_scene(&s, &r);
 }

@@ -20,7 +20,7 @@ void session_begin(void)
 void session_commit(void)
 {
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	rig_judge(&rig);
+	rig_verify(&rig);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 }
 
@@ -28,6 +28,6 @@ void session_end(void)
 {
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	btrkit_fs_close(fs);
-	rig_judge(&rig);
+	rig_verify(&rig);
 	rig_destroy(&rig);
 }

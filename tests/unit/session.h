@@ -8,7 +8,6 @@
 
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 
 extern struct btrkit_error err;

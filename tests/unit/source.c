@@ -483,7 +483,7 @@ static void assert_option_refused(struct btrkit_mkfs_source *o, int ret, const c
 	assert_null(s);
 }
 
-static void options_are_judged(void **state)
+static void options_are_checked(void **state)
 {
 	static const struct btrkit_mkfs_subvolume twice[] = { { "a", false, false }, { "/a/", false, false } },
 						  top[] = { { ".", false, false } },
@@ -538,7 +538,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_is_refused),
 		cmocka_unit_test(a_name_twice_is_refused),
 		cmocka_unit_test(names_of_a_file_are_counted),
-		cmocka_unit_test(options_are_judged),
+		cmocka_unit_test(options_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

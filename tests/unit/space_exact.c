@@ -197,30 +197,30 @@ static void exact_ranges_in_full_stripes(void **state)
 {
 	struct range r, first;
 	struct world w;
-	uint64_t row, base;
+	uint64_t full_stripe, base;
 
 	(void)state;
 	UNIT_NEEDS(UNIT_PARITY);
 	create(&w, BTRKIT_PROFILE_RAID5, BTRKIT_PROFILE_RAID1);
-	row = w.data->row;
+	full_stripe = w.data->full_stripe;
 	base = w.data->item.start;
-	assert_int_equal(row, 2 * 65536);
+	assert_int_equal(full_stripe, 2 * 65536);
 	/* From the end of the second full stripe into the third: both are closed. */
-	r = (struct range){ base + 2 * row - SECTOR, 2 * SECTOR };
+	r = (struct range){ base + 2 * full_stripe - SECTOR, 2 * SECTOR };
 	assert_int_equal(space_alloc_exact(w.space, &r, NULL), 0);
-	assert_true(free_map_touches(w.data->free, &(struct range){ base, row }));
-	assert_false(free_map_touches(w.data->free, &(struct range){ base + row, 2 * row }));
-	assert_true(free_map_touches(w.data->free, &(struct range){ base + 3 * row, row }));
+	assert_true(free_map_touches(w.data->free, &(struct range){ base, full_stripe }));
+	assert_false(free_map_touches(w.data->free, &(struct range){ base + full_stripe, 2 * full_stripe }));
+	assert_true(free_map_touches(w.data->free, &(struct range){ base + 3 * full_stripe, full_stripe }));
 	/* The rest of those can still be had by its address, also across the border to a free one. */
-	r = (struct range){ base + 3 * row - SECTOR, 2 * SECTOR };
+	r = (struct range){ base + 3 * full_stripe - SECTOR, 2 * SECTOR };
 	assert_int_equal(space_alloc_exact(w.space, &r, NULL), 0);
-	assert_false(free_map_touches(w.data->free, &(struct range){ base + row, 3 * row }));
+	assert_false(free_map_touches(w.data->free, &(struct range){ base + full_stripe, 3 * full_stripe }));
 	/* This transaction fills a full stripe: its writes would destroy what is there. */
 	assert_int_equal(space_alloc(w.space, BG_DATA, SECTOR, SECTOR, SECTOR, &first, NULL), 0);
 	assert_int_equal(first.start, base);
 	r = (struct range){ base + 4 * SECTOR, SECTOR };
 	assert_int_equal(space_alloc_exact(w.space, &r, NULL), -EBUSY);
-	r = (struct range){ base + 4 * row, SECTOR };
+	r = (struct range){ base + 4 * full_stripe, SECTOR };
 	assert_int_equal(space_alloc_exact(w.space, &r, NULL), 0);
 	destroy(&w);
 }

@@ -15,7 +15,6 @@
 #include "lib/modify/subvolume_remove.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define SUBVOLUMES_MAX 12u
 #define FILES 150u
@@ -165,7 +164,7 @@ static void add(struct plan *p, bool snapshot)
 
 static void drop(struct plan *p)
 {
-	struct btrkit_clone clone = { .to_root = TOP_LEVEL, .from_inode = TOP, .to_inode = TOP, .length = 1 };
+	struct btrkit_clone clone = { .to_root = BTRKIT_TOP_LEVEL, .from_inode = TOP, .to_inode = TOP, .length = 1 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct model *m = some(p), *in = &p->all[0];
 	int wanted = 0, ret;
@@ -194,7 +193,7 @@ static void drop(struct plan *p)
 	p->deleted++;
 }
 
-static void judge_file(struct btrkit_fs *fs, const struct model *m, const struct contents *f)
+static void check_file(struct btrkit_fs *fs, const struct model *m, const struct contents *f)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint8_t bytes[BYTES_MAX + 1];
@@ -209,7 +208,7 @@ static void judge_file(struct btrkit_fs *fs, const struct model *m, const struct
 		assert_int_equal(bytes[i], byte_of(f, i));
 }
 
-static void judge_model(struct btrkit_fs *fs, const struct model *m)
+static void check_model(struct btrkit_fs *fs, const struct model *m)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct subvolume s;
@@ -218,10 +217,10 @@ static void judge_model(struct btrkit_fs *fs, const struct model *m)
 	assert_int_equal(!!(s.item.flags & 1), m->read_only);
 	for (unsigned i = 0; i < FILES; i++)
 		if (m->files[i].there)
-			judge_file(fs, m, &m->files[i]);
+			check_file(fs, m, &m->files[i]);
 }
 
-static void judge_ref(struct btrkit_fs *fs, const struct btrkit_key *key, const struct extent_ref *ref)
+static void check_ref(struct btrkit_fs *fs, const struct btrkit_key *key, const struct extent_ref *ref)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct subvolume s;
@@ -233,7 +232,7 @@ static void judge_ref(struct btrkit_fs *fs, const struct btrkit_key *key, const 
 }
 
 /* No extent reference may name a deleted subvolume, and nothing else of one may be left. */
-static void judge_names(struct btrkit_fs *fs)
+static void verify_names(struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct tree_root root;
@@ -249,11 +248,11 @@ static void judge_names(struct btrkit_fs *fs)
 		if (c.item.key.type == KEY_EXTENT_ITEM || c.item.key.type == KEY_METADATA_ITEM) {
 			rig_check(extent_item_decode(&fs->items, &c.item, &x, &err), &err);
 			while (!(ret = extent_item_next_ref(&x, &ref, &err)))
-				judge_ref(fs, &c.item.key, &ref);
+				check_ref(fs, &c.item.key, &ref);
 			assert_int_equal(ret, 1);
 		} else if (c.item.key.type == KEY_TREE_BLOCK_REF || c.item.key.type == KEY_EXTENT_DATA_REF) {
 			rig_check(extent_keyed_ref_decode(&c.item, &ref, &err), &err);
-			judge_ref(fs, &c.item.key, &ref);
+			check_ref(fs, &c.item.key, &ref);
 		}
 	}
 	assert_int_equal(ret, 1);
@@ -264,7 +263,7 @@ static void judge_names(struct btrkit_fs *fs)
 	cursor_release(&c);
 }
 
-static void judge_all(struct plan *p, struct btrkit_fs *fs)
+static void check_all(struct plan *p, struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_subvolume s;
@@ -276,7 +275,7 @@ static void judge_all(struct plan *p, struct btrkit_fs *fs)
 		if (!p->all[i].id)
 			continue;
 		there++;
-		judge_model(fs, &p->all[i]);
+		check_model(fs, &p->all[i]);
 	}
 	while (!(ret = btrkit_subvolume_next(fs, after, &s, &err))) {
 		after = s.id;
@@ -284,7 +283,7 @@ static void judge_all(struct plan *p, struct btrkit_fs *fs)
 	}
 	assert_int_equal(ret, 1);
 	assert_int_equal(found, there);
-	judge_names(fs);
+	verify_names(fs);
 }
 
 /* A random subvolume that may be deleted, or NULL. */
@@ -315,7 +314,7 @@ static void drop_slowly(struct plan *p, struct rig *r)
 	rig_check(btrkit_txn_start(p->fs, &p->txn, &err), &err);
 	rig_check(subvolume_take_name(p->txn, m->id, &err), &err);
 	rig_check(btrkit_txn_commit(p->txn, NULL, &err), &err);
-	rig_judge(r);
+	rig_verify(r);
 	for (; !done; steps++) {
 		if (pick(p, 2))
 			d = (struct tree_drop){ .id = m->id };
@@ -323,12 +322,12 @@ static void drop_slowly(struct plan *p, struct rig *r)
 		d.id = m->id;
 		rig_check(subvolume_drop_some(p->txn, &d, 1 + pick(p, 12), &done, &err), &err);
 		rig_check(btrkit_txn_commit(p->txn, NULL, &err), &err);
-		rig_judge(r);
+		rig_verify(r);
 		assert_true(steps < 2000);
 	}
 	m->id = 0;
 	p->steps += steps;
-	judge_all(p, p->fs);
+	check_all(p, p->fs);
 }
 
 static void run(const struct rig_kind *kind, uint64_t seed)
@@ -340,7 +339,7 @@ static void run(const struct rig_kind *kind, uint64_t seed)
 
 	rig_make(&r, kind);
 	p->seed = seed;
-	p->all[0] = (struct model){ .id = TOP_LEVEL, .parent_in = TOP_LEVEL };
+	p->all[0] = (struct model){ .id = BTRKIT_TOP_LEVEL, .parent_in = BTRKIT_TOP_LEVEL };
 	p->fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	for (unsigned round = 0; round < 5; round++) {
 		rig_check(btrkit_txn_start(p->fs, &p->txn, &err), &err);
@@ -363,14 +362,14 @@ static void run(const struct rig_kind *kind, uint64_t seed)
 				change_file(p);
 		}
 		rig_check(btrkit_txn_commit(p->txn, NULL, &err), &err);
-		judge_all(p, p->fs);
-		rig_judge(&r);
+		check_all(p, p->fs);
+		rig_verify(&r);
 		if (round > 1)
 			drop_slowly(p, &r);
 	}
 	btrkit_fs_close(p->fs);
 	fs = rig_open(&r, 0, 0);
-	judge_all(p, fs);
+	check_all(p, fs);
 	btrkit_fs_close(fs);
 	assert_true(p->snapshots > 1 && p->created && p->deleted && p->steps && p->most_in_one > 3);
 	rig_destroy(&r);
@@ -429,7 +428,7 @@ static void test_read_only(void **state)
 	node.mode = S_IFIFO | 0644;
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
 	rig_check(btrkit_txn_create(txn, id, TOP, "f", 1, NULL, NULL, &err), &err);
 	rig_check(btrkit_txn_create(txn, id, TOP, "p", 1, &node, &pipe, &err), &err);
 	assert_int_equal(btrkit_txn_subvolume_set_read_only(txn, 4711, true, false, &err), -ENOENT);
@@ -444,14 +443,14 @@ static void test_read_only(void **state)
 	assert_int_equal(btrkit_txn_subvolume_set_read_only(txn, id, false, false, &err), -EPERM);
 	assert_int_equal(btrkit_txn_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	rig_judge(&r);
+	rig_verify(&r);
 	assert_true(uuid_known(fs));
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	assert_int_equal(btrkit_txn_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
 	rig_check(btrkit_txn_subvolume_set_read_only(txn, id, false, true, &err), &err);
 	rig_check(btrkit_txn_create(txn, id, TOP, "g", 1, NULL, NULL, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	rig_judge(&r);
+	rig_verify(&r);
 	assert_false(uuid_known(fs));
 	rig_check(subvolume_get(fs, id, &s, &err), &err);
 	assert_int_equal(s.item.flags, 0);
@@ -476,10 +475,10 @@ static void test_changed(void **state)
 	rig_make(&r, &kinds[0]);
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, id, BTRKIT_TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
 	rig_check(btrkit_txn_create(txn, id, TOP, "f", 1, NULL, NULL, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(subvolume_get(fs, id, &s, &err), &err);
@@ -487,7 +486,7 @@ static void test_changed(void **state)
 	assert_int_equal(s.item.ctransid, fs->super.generation);
 	assert_int_equal(copy.item.ctransid, s.item.otransid);
 	btrkit_fs_close(fs);
-	rig_judge(&r);
+	rig_verify(&r);
 	rig_destroy(&r);
 }
 
@@ -503,27 +502,27 @@ static void test_default(void **state)
 	rig_make(&r, &kinds[1]);
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
-	rig_check(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, id, BTRKIT_TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
 	assert_int_equal(btrkit_txn_subvolume_set_default(txn, 4711, &err), -ENOENT);
 	rig_check(btrkit_txn_subvolume_set_default(txn, snapshot, &err), &err);
 	assert_int_equal(btrkit_txn_subvolume_delete(txn, snapshot, &err), -EPERM);
 	rig_check(btrkit_txn_subvolume_delete(txn, id, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	btrkit_fs_close(fs);
-	rig_judge(&r);
+	rig_verify(&r);
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(subvolume_default(fs, &found, &err), &err);
 	assert_int_equal(found, snapshot);
 	assert_true(fs->super.incompat & INCOMPAT_DEFAULT_SUBVOL);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_txn_subvolume_set_default(txn, TOP_LEVEL, &err), &err);
+	rig_check(btrkit_txn_subvolume_set_default(txn, BTRKIT_TOP_LEVEL, &err), &err);
 	rig_check(btrkit_txn_subvolume_delete(txn, snapshot, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(subvolume_default(fs, &found, &err), &err);
-	assert_int_equal(found, TOP_LEVEL);
+	assert_int_equal(found, BTRKIT_TOP_LEVEL);
 	btrkit_fs_close(fs);
-	rig_judge(&r);
+	rig_verify(&r);
 	rig_destroy(&r);
 }
 

@@ -54,26 +54,26 @@ static void test_moves(void **state)
 
 	(void)state;
 	session_begin();
-	a = subvolume(TOP_LEVEL, "a");
-	b = subvolume(TOP_LEVEL, "b");
+	a = subvolume(BTRKIT_TOP_LEVEL, "a");
+	b = subvolume(BTRKIT_TOP_LEVEL, "b");
 	dir = folder(a, "dir");
-	rig_check(move(at(TOP_LEVEL, TOP, "b"), at(TOP_LEVEL, TOP, "c"), 0), &err);
-	assert_int_equal(root_at(at(TOP_LEVEL, TOP, "c")), b);
+	rig_check(move(at(BTRKIT_TOP_LEVEL, TOP, "b"), at(BTRKIT_TOP_LEVEL, TOP, "c"), 0), &err);
+	assert_int_equal(root_at(at(BTRKIT_TOP_LEVEL, TOP, "c")), b);
 	session_commit();
 	/* A subvolume can move into another one, but not into itself. */
-	rig_check(move(at(TOP_LEVEL, TOP, "c"), at(a, dir, "c"), 0), &err);
+	rig_check(move(at(BTRKIT_TOP_LEVEL, TOP, "c"), at(a, dir, "c"), 0), &err);
 	assert_int_equal(root_at(at(a, dir, "c")), b);
-	assert_int_equal(move(at(TOP_LEVEL, TOP, "a"), at(a, dir, "x"), 0), -EINVAL);
-	assert_int_equal(move(at(TOP_LEVEL, TOP, "a"), at(b, TOP, "x"), 0), -EINVAL);
+	assert_int_equal(move(at(BTRKIT_TOP_LEVEL, TOP, "a"), at(a, dir, "x"), 0), -EINVAL);
+	assert_int_equal(move(at(BTRKIT_TOP_LEVEL, TOP, "a"), at(b, TOP, "x"), 0), -EINVAL);
 	assert_int_equal(move(at(a, TOP, "dir"), at(b, TOP, "x"), 0), -EINVAL);
-	assert_int_equal(move(at(a, dir, "c"), at(TOP_LEVEL, TOP, "a"), 0), -ENOTEMPTY);
+	assert_int_equal(move(at(a, dir, "c"), at(BTRKIT_TOP_LEVEL, TOP, "a"), 0), -ENOTEMPTY);
 	session_commit();
-	assert_int_equal(move(at(a, TOP, "dir"), at(TOP_LEVEL, TOP, "dir"), 0), -EXDEV);
-	assert_int_equal(move(at(a, TOP, "none"), at(TOP_LEVEL, TOP, "x"), 0), -ENOENT);
-	assert_int_equal(move(at(a, dir, "c"), at(TOP_LEVEL, TOP, "a"), BTRKIT_RENAME_NOREPLACE), -EEXIST);
+	assert_int_equal(move(at(a, TOP, "dir"), at(BTRKIT_TOP_LEVEL, TOP, "dir"), 0), -EXDEV);
+	assert_int_equal(move(at(a, TOP, "none"), at(BTRKIT_TOP_LEVEL, TOP, "x"), 0), -ENOENT);
+	assert_int_equal(move(at(a, dir, "c"), at(BTRKIT_TOP_LEVEL, TOP, "a"), BTRKIT_RENAME_NOREPLACE), -EEXIST);
 	rig_check(move(at(a, dir, "c"), at(a, dir, "c"), 0), &err);
 	rig_check(btrkit_txn_subvolume_set_read_only(txn, b, true, false, &err), &err);
-	assert_int_equal(move(at(a, dir, "c"), at(TOP_LEVEL, TOP, "c"), 0), -EROFS);
+	assert_int_equal(move(at(a, dir, "c"), at(BTRKIT_TOP_LEVEL, TOP, "c"), 0), -EROFS);
 	rig_check(move(at(a, dir, "c"), at(a, dir, "d"), 0), &err);
 	assert_int_equal(move(at(a, dir, "d"), at(b, TOP, "d"), 0), -EINVAL);
 	session_end();
@@ -86,21 +86,21 @@ static void test_exchange(void **state)
 
 	(void)state;
 	session_begin();
-	a = subvolume(TOP_LEVEL, "a");
-	b = subvolume(TOP_LEVEL, "b");
+	a = subvolume(BTRKIT_TOP_LEVEL, "a");
+	b = subvolume(BTRKIT_TOP_LEVEL, "b");
 	c = subvolume(a, "c");
-	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "f", 1, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "f", 1, NULL, NULL, &err), &err);
 	rig_check(btrkit_txn_create(txn, a, TOP, "g", 1, NULL, NULL, &err), &err);
-	rig_check(move(at(TOP_LEVEL, TOP, "b"), at(a, TOP, "c"), exchange), &err);
-	assert_int_equal(root_at(at(TOP_LEVEL, TOP, "b")), c);
+	rig_check(move(at(BTRKIT_TOP_LEVEL, TOP, "b"), at(a, TOP, "c"), exchange), &err);
+	assert_int_equal(root_at(at(BTRKIT_TOP_LEVEL, TOP, "b")), c);
 	assert_int_equal(root_at(at(a, TOP, "c")), b);
 	session_commit();
-	rig_check(move(at(TOP_LEVEL, TOP, "b"), at(TOP_LEVEL, TOP, "f"), exchange), &err);
-	assert_int_equal(root_at(at(TOP_LEVEL, TOP, "f")), c);
-	assert_int_equal(move(at(TOP_LEVEL, TOP, "f"), at(a, TOP, "g"), exchange), -EXDEV);
-	assert_int_equal(move(at(TOP_LEVEL, TOP, "a"), at(a, TOP, "c"), exchange), -EINVAL);
-	assert_int_equal(move(at(a, TOP, "c"), at(TOP_LEVEL, TOP, "a"), exchange), -EINVAL);
-	assert_int_equal(move(at(TOP_LEVEL, TOP, "f"), at(a, TOP, "none"), exchange), -ENOENT);
+	rig_check(move(at(BTRKIT_TOP_LEVEL, TOP, "b"), at(BTRKIT_TOP_LEVEL, TOP, "f"), exchange), &err);
+	assert_int_equal(root_at(at(BTRKIT_TOP_LEVEL, TOP, "f")), c);
+	assert_int_equal(move(at(BTRKIT_TOP_LEVEL, TOP, "f"), at(a, TOP, "g"), exchange), -EXDEV);
+	assert_int_equal(move(at(BTRKIT_TOP_LEVEL, TOP, "a"), at(a, TOP, "c"), exchange), -EINVAL);
+	assert_int_equal(move(at(a, TOP, "c"), at(BTRKIT_TOP_LEVEL, TOP, "a"), exchange), -EINVAL);
+	assert_int_equal(move(at(BTRKIT_TOP_LEVEL, TOP, "f"), at(a, TOP, "none"), exchange), -ENOENT);
 	session_end();
 }
 
@@ -111,10 +111,10 @@ static void test_places(void **state)
 
 	(void)state;
 	session_begin();
-	a = subvolume(TOP_LEVEL, "a");
+	a = subvolume(BTRKIT_TOP_LEVEL, "a");
 	b = subvolume(a, "b");
 	subvolume(a, "c");
-	rig_check(btrkit_txn_subvolume_snapshot(txn, a, TOP_LEVEL, TOP, "s", 1, NULL, &s, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, a, BTRKIT_TOP_LEVEL, TOP, "s", 1, NULL, &s, &err), &err);
 	session_commit();
 	folder(s, "dir");
 	rig_check(btrkit_txn_create(txn, s, TOP, "f", 1, NULL, NULL, &err), &err);
@@ -128,7 +128,7 @@ static void test_places(void **state)
 	assert_int_equal(root_at(at(s, TOP, "b")), b);
 	rig_check(move(at(s, TOP, "dir"), at(s, TOP, "c"), 0), &err);
 	session_commit();
-	rig_check(btrkit_txn_subvolume_snapshot(txn, a, TOP_LEVEL, TOP, "t", 1, NULL, &s, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, a, BTRKIT_TOP_LEVEL, TOP, "t", 1, NULL, &s, &err), &err);
 	rig_check(take(s, "c", BTRKIT_UNLINK_DIR), &err);
 	assert_int_equal(take(s, "c", BTRKIT_UNLINK_DIR), -ENOENT);
 	session_end();
@@ -140,21 +140,21 @@ static void test_rmdir(void **state)
 
 	(void)state;
 	session_begin();
-	a = subvolume(TOP_LEVEL, "a");
+	a = subvolume(BTRKIT_TOP_LEVEL, "a");
 	b = subvolume(a, "b");
-	assert_int_equal(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), -ENOTEMPTY);
-	assert_int_equal(take(TOP_LEVEL, "a", BTRKIT_UNLINK_FILE), -EISDIR);
+	assert_int_equal(take(BTRKIT_TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), -ENOTEMPTY);
+	assert_int_equal(take(BTRKIT_TOP_LEVEL, "a", BTRKIT_UNLINK_FILE), -EISDIR);
 	rig_check(btrkit_txn_subvolume_set_default(txn, b, &err), &err);
 	assert_int_equal(take(a, "b", BTRKIT_UNLINK_DIR), -EPERM);
-	rig_check(btrkit_txn_subvolume_set_default(txn, TOP_LEVEL, &err), &err);
+	rig_check(btrkit_txn_subvolume_set_default(txn, BTRKIT_TOP_LEVEL, &err), &err);
 	rig_check(btrkit_txn_subvolume_set_read_only(txn, b, true, false, &err), &err);
 	rig_check(take(a, "b", BTRKIT_UNLINK_DIR), &err);
 	session_commit();
 	rig_check(btrkit_txn_subvolume_set_read_only(txn, a, true, false, &err), &err);
 	/* ENOENT takes precedence over EROFS; and a read-only subvolume can itself be removed. */
 	assert_int_equal(take(a, "b", BTRKIT_UNLINK_DIR), -ENOENT);
-	rig_check(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), &err);
-	assert_int_equal(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), -ENOENT);
+	rig_check(take(BTRKIT_TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), &err);
+	assert_int_equal(take(BTRKIT_TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), -ENOENT);
 	session_end();
 }
 
@@ -169,11 +169,11 @@ static void test_inherited(void **state)
 
 	(void)state;
 	session_begin();
-	dir = folder(TOP_LEVEL, "dir");
-	rig_check(btrkit_txn_set_attr(txn, TOP_LEVEL, dir, &attr, &err), &err);
-	rig_check(btrkit_txn_xattr_set(txn, TOP_LEVEL, TOP, "btrfs.compression", "lzo", 3, 0, &err), &err);
-	rig_check(btrkit_txn_xattr_set(txn, TOP_LEVEL, dir, "btrfs.compression", "zstd", 4, 0, &err), &err);
-	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, dir, "a", 1, NULL, &id, &err), &err);
+	dir = folder(BTRKIT_TOP_LEVEL, "dir");
+	rig_check(btrkit_txn_set_attr(txn, BTRKIT_TOP_LEVEL, dir, &attr, &err), &err);
+	rig_check(btrkit_txn_xattr_set(txn, BTRKIT_TOP_LEVEL, TOP, "btrfs.compression", "lzo", 3, 0, &err), &err);
+	rig_check(btrkit_txn_xattr_set(txn, BTRKIT_TOP_LEVEL, dir, "btrfs.compression", "zstd", 4, 0, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, dir, "a", 1, NULL, &id, &err), &err);
 	rig_check(btrkit_txn_xattr_get(txn, id, TOP, "btrfs.compression", value, sizeof(value), &size, &err), &err);
 	assert_int_equal(size, 3);
 	assert_memory_equal(value, "lzo", 3);
@@ -192,8 +192,8 @@ static void test_moved_meanwhile(void **state)
 
 	(void)state;
 	session_begin();
-	a = found.parent = subvolume(TOP_LEVEL, "a");
-	b = subvolume(TOP_LEVEL, "b");
+	a = found.parent = subvolume(BTRKIT_TOP_LEVEL, "a");
+	b = subvolume(BTRKIT_TOP_LEVEL, "b");
 	s = subvolume(a, "s");
 	rig_check(move(at(a, TOP, "s"), at(b, TOP, "s"), 0), &err);
 	assert_int_equal(subvolume_remove_empty(txn, s, &found, &err), -ENOENT);

@@ -84,7 +84,7 @@ static void reopen_and_compare(struct written *w)
 
 	compare(fs);
 	btrkit_fs_close(fs);
-	written_judge(w);
+	written_verify(w);
 }
 
 /* Features and sizes that change what a commit has to write. */
@@ -293,7 +293,7 @@ static void superblock_alone(void **state)
 	assert_int_equal(le64_get(s.uuid_tree_generation), 1);
 	assert_int_equal(le64_get(s.cache_generation), 2);
 	btrkit_fs_close(fs);
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 }
 
@@ -519,7 +519,7 @@ static void quotas_are_marked(void **state)
 	assert_int_equal(get_quota(fs).flags, QGROUP_STATUS_ON | QGROUP_STATUS_INCONSISTENT);
 	btrkit_fs_close(fs);
 	/* Expected, since there are no qgroups. */
-	written_judge_but(&w, AUDIT_LEFTOVERS);
+	written_check_but(&w, AUDIT_LEFTOVERS);
 	written_destroy(&w);
 }
 
@@ -572,7 +572,7 @@ static void simple_quotas_forbid_changes_of_files(void **state)
 	written_commit(txn);
 	btrkit_fs_close(fs);
 	/* Expected, since there are no qgroups. */
-	written_judge_but(&w, AUDIT_LEFTOVERS);
+	written_check_but(&w, AUDIT_LEFTOVERS);
 	written_destroy(&w);
 }
 

@@ -138,7 +138,7 @@ static void every_failing_call_is_told(void **state)
 		 * superblock on.
 		 */
 		assert_int_equal(round_on_device(&w), call + 3 < calls ? 1 : 2);
-		written_judge_but(&w, call + 3 < calls ? AUDIT_ITEMS : AUDIT_ITEMS | AUDIT_MIRRORS);
+		written_check_but(&w, call + 3 < calls ? AUDIT_ITEMS : AUDIT_ITEMS | AUDIT_MIRRORS);
 		written_destroy(&w);
 	}
 	printf("%llu writes and flushes failed in turn\n", (unsigned long long)calls);
@@ -175,7 +175,7 @@ static void every_failing_read_is_told(void **state)
 		failed += ret < 0;
 		btrkit_fs_close(fs);
 	}
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 	printf("%llu reads failed in turn\n", (unsigned long long)failed);
 	assert_true(failed > 5);
@@ -203,7 +203,7 @@ static void a_full_disk_is_met_before_anything_is_written(void **state)
 	btrkit_fs_close(fs);
 	assert_int_equal(w.calls, before);
 	assert_int_equal(round_on_device(&w), 1);
-	written_judge(&w);
+	written_verify(&w);
 	written_destroy(&w);
 }
 
@@ -255,7 +255,7 @@ static void every_failing_allocation_is_told(void **state)
 			if (!ret) {
 				assert_int_equal(reached, BTRKIT_COMMIT_NEW);
 				assert_int_equal(round_on_device(&w), round);
-				written_judge(&w);
+				written_verify(&w);
 				written_destroy(&w);
 				make(&w, 4096);
 				for (unsigned i = 2; i < round; i++)
@@ -268,7 +268,7 @@ static void every_failing_allocation_is_told(void **state)
 			told++;
 		}
 		assert_int_equal(round_on_device(&w), round);
-		written_judge(&w);
+		written_verify(&w);
 	}
 	written_destroy(&w);
 	printf("%llu allocations failed in turn\n", (unsigned long long)told);

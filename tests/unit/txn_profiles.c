@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Transactions on every profile. No write touches anything of the last commit, nor a row with parity that has any of
- * it; afterwards all devices are consistent, parity is correct, and nothing is lost if devices are missing. A failing
- * device fails the commit, which names the device and the resulting state. A filesystem is filled until nothing more
- * can be reserved, and no commit before that runs out of space.
+ * Transactions on every profile. No write touches anything of the last commit, nor a full stripe with parity that has
+ * any of it; afterwards all devices are consistent, parity is correct, and nothing is lost if devices are missing. A
+ * failing device fails the commit, which names the device and the resulting state. A filesystem is filled until nothing
+ * more can be reserved, and no commit before that runs out of space.
  */
 #include "tests/unit/unit.h"
 
@@ -151,7 +151,10 @@ static void expect_equal_maps(const struct space_group *g, const struct free_map
 	}
 }
 
-/* The free space, and what of it may be allocated, must equal what a new handle loads, and consist of whole rows. */
+/*
+ * The free space, and what of it may be allocated, must equal what a new handle loads, and consist of whole full
+ * stripes.
+ */
 static void expect_space(struct rig *r, struct space *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -164,9 +167,9 @@ static void expect_space(struct rig *r, struct space *s)
 
 		rig_check(space_load(fresh, f, SPACE_FROM_EXTENTS, &err), &err);
 		assert_int_equal(f->item.start, g->item.start);
-		assert_int_equal(f->row, g->row);
-		if (f->row)
-			assert_int_equal(free_map_bytes(f->free) % f->row, 0);
+		assert_int_equal(f->full_stripe, g->full_stripe);
+		if (f->full_stripe)
+			assert_int_equal(free_map_bytes(f->free) % f->full_stripe, 0);
 		if (!g->loaded)
 			continue;
 		expect_equal_maps(f, f->free, g->free);
@@ -200,7 +203,7 @@ static void commits(const struct rig_kind *kind)
 
 	seed = 1;
 	rig_make(&r, kind);
-	rig_judge(&r);
+	rig_verify(&r);
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	for (unsigned turn = 0; turn < 14; turn++) {
 		const bool chunk = turn % 5 == 2;
@@ -215,15 +218,15 @@ static void commits(const struct rig_kind *kind)
 		commit(txn);
 		round++;
 		assert_int_equal(last_round(fs, 4), round);
-		rig_judge(&r);
+		rig_verify(&r);
 		expect_space(&r, ((struct writer *)fs->writer)->space);
 		if (turn % 4 == 1)
 			losses += lose(&r, kind->spare, round);
 	}
 	btrkit_fs_close(fs);
 	assert_int_equal(round_on_devices(&r, 0, 4), round);
-	printf("%s: %u commits, %llu sectors held, %llu rows judged, read without devices %u times\n", kind->name,
-	       round, (unsigned long long)r.num_held, (unsigned long long)r.rows_judged, losses);
+	printf("%s: %u commits, %llu sectors held, %llu full stripes checked, read without devices %u times\n",
+	       kind->name, round, (unsigned long long)r.num_held, (unsigned long long)r.rows_checked, losses);
 	rig_destroy(&r);
 }
 
@@ -351,7 +354,7 @@ static void fill(const struct rig_kind *kind)
 	btrkit_txn_abort(txn);
 	assert_int_equal(last_round(fs, UINT_MAX), round);
 	btrkit_fs_close(fs);
-	rig_judge(&r);
+	rig_verify(&r);
 	printf("%s: full after %u commits\n", kind->name, round);
 	assert_true(round > 10);
 	rig_destroy(&r);
@@ -459,7 +462,7 @@ static void build(const struct rig_kind *kind)
 		rig_check(txn_reserve(txn, 4000, &err), &err);
 		scatter(txn, at, add);
 		commit(txn);
-		rig_judge(&r);
+		rig_verify(&r);
 	}
 	/* The last conversion replaces an invalid tree, whose blocks are freed first. */
 	for (unsigned turn = 0; turn < 5; turn++) {
@@ -468,7 +471,7 @@ static void build(const struct rig_kind *kind)
 			txn->super.compat_ro_flags = le64_put(COMPAT_RO_FREE_SPACE_TREE);
 			txn->free_space_tree = false;
 			commit(txn);
-			rig_judge(&r);
+			rig_verify(&r);
 			continue;
 		}
 		rig_check(btrkit_space_convert(fs, turn % 2 ? BTRKIT_SPACE_CACHE_NONE : BTRKIT_SPACE_CACHE_V2, &opts,
@@ -476,7 +479,7 @@ static void build(const struct rig_kind *kind)
 		if (turn % 2 == 0)
 			printf("%s: %llu blocks built\n", kind->name, (unsigned long long)change.v2_blocks);
 		assert_true(turn % 2 || change.v2_blocks > CHUNK_STRIPE_LEN / kind->nodesize);
-		rig_judge(&r);
+		rig_verify(&r);
 	}
 	btrkit_fs_close(fs);
 	rig_destroy(&r);
@@ -529,7 +532,7 @@ static void mirrors_of_others_are_replaced(void **state)
 	struct disk_super before, there;
 	struct btrkit_txn *txn;
 	struct btrkit_fs *fs;
-	struct super judged;
+	struct super checked;
 	struct rig r;
 
 	(void)state;
@@ -540,7 +543,7 @@ static void mirrors_of_others_are_replaced(void **state)
 	there.fsid[0] ^= 1;
 	there.dev_item.fsid[0] ^= 1;
 	fs->super.csum->compute(there.fsid, SUPER_SIZE - sizeof(there.csum), there.csum);
-	rig_check(super_decode(&there, super_offset(1), &judged, &err), &err);
+	rig_check(super_decode(&there, super_offset(1), &checked, &err), &err);
 	sparse_write(r.at[1], super_offset(1), &there, sizeof(there));
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	btrkit_txn_abort(txn);

@@ -290,7 +290,7 @@ static uint8_t twice(uint8_t x)
 }
 
 /* Compare P and Q with their definition, for each sector of the strips. */
-static void judge_row(struct rig *r, const struct volume_chunk *c, uint64_t row)
+static void check_row(struct rig *r, const struct volume_chunk *c, uint64_t row)
 {
 	const struct raid_shape shape = { c->type, c->num_stripes };
 	const unsigned data = raid_data_stripes(&shape);
@@ -316,10 +316,10 @@ static void judge_row(struct rig *r, const struct volume_chunk *c, uint64_t row)
 					 (unsigned long long)row, "PQ"[i - data]);
 		}
 	}
-	r->rows_judged++;
+	r->rows_checked++;
 }
 
-static void judge_parity(struct rig *r, const struct btrkit_fs *fs)
+static void check_parity(struct rig *r, const struct btrkit_fs *fs)
 {
 	for (size_t i = 0; i < volume_num_chunks(fs->volume); i++) {
 		const struct volume_chunk *c = volume_chunk(fs->volume, i);
@@ -331,13 +331,13 @@ static void judge_parity(struct rig *r, const struct btrkit_fs *fs)
 			const uint64_t sector = (c->stripes[0].physical + row * CHUNK_STRIPE_LEN) / SECTOR;
 
 			if (held[sector / 8] >> sector % 8 & 1)
-				judge_row(r, c, row);
+				check_row(r, c, row);
 		}
 	}
 }
 
 /* All superblocks of a device have the same generation, and count the bytes of its device extents. */
-static void judge_supers(struct rig *r, const struct btrkit_fs *fs)
+static void verify_supers(struct rig *r, const struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
@@ -364,12 +364,12 @@ static void judge_supers(struct rig *r, const struct btrkit_fs *fs)
 	}
 }
 
-void rig_judge(struct rig *r)
+void rig_verify(struct rig *r)
 {
-	rig_judge_but(r, AUDIT_ITEMS);
+	rig_check_but(r, AUDIT_ITEMS);
 }
 
-void rig_judge_but(struct rig *r, unsigned known)
+void rig_check_but(struct rig *r, unsigned known)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs;
@@ -378,7 +378,7 @@ void rig_judge_but(struct rig *r, unsigned known)
 	fs = rig_open(r, 0, 0);
 	rig_check(audit(fs, known, NULL, &err), &err);
 	rig_check(audit_backups(fs, &err), &err);
-	judge_supers(r, fs);
-	judge_parity(r, fs);
+	verify_supers(r, fs);
+	check_parity(r, fs);
 	btrkit_fs_close(fs);
 }

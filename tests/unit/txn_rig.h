@@ -37,7 +37,7 @@ struct rig {
 	/* For each device a bitmap of the 4-KiB units that must not be written, or NULL. */
 	uint8_t *held[RIG_DEVICES_MAX];
 	uint64_t num_held; /* bits that are set */
-	uint64_t rows_judged;
+	uint64_t rows_checked;
 };
 
 void rig_make(struct rig *r, const struct rig_kind *kind);
@@ -60,9 +60,9 @@ void rig_hold(struct rig *r);
  * Everything must be consistent, except for items of unknown types: the structures, all devices, and parity. This state
  * is then protected as by rig_hold().
  */
-void rig_judge(struct rig *r);
+void rig_verify(struct rig *r);
 /* The same, but the findings AUDIT_* @known are allowed instead of AUDIT_ITEMS. */
-void rig_judge_but(struct rig *r, unsigned known);
+void rig_check_but(struct rig *r, unsigned known);
 
 /* Fail the test with the message of the error if @ret is not 0. */
 void rig_check(int ret, const struct btrkit_error *err);

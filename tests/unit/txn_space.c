@@ -99,7 +99,7 @@ static void data_gets_the_given_address(void **state)
 	change(w.txn, &r, -1);
 	assert_int_equal(txn_alloc_data_exact(w.txn, &r, &err), -EBUSY);
 	written_commit(w.txn);
-	written_judge(&w.bytes);
+	written_verify(&w.bytes);
 
 	w.txn = written_start(w.fs);
 	written_check(txn_alloc_data_exact(w.txn, &r, &err), &err);
@@ -131,7 +131,7 @@ static void blocks_go_elsewhere(void **state)
 		assert_int_equal(space_count(w.txn->space, types[i], w.fs->super.nodesize, 8, &n, NULL), 0);
 		assert_int_equal(n, 8);
 		written_commit(w.txn);
-		written_judge(&w.bytes);
+		written_verify(&w.bytes);
 		/* Everything that the commit wrote is in the new one. */
 		assert_true(old->item.used < used && g->item.used);
 		/* Until no device has room: then the group stays writable, and the transaction goes on. */
@@ -143,7 +143,7 @@ static void blocks_go_elsewhere(void **state)
 		assert_int_equal(space_count(w.txn->space, types[i], w.fs->super.nodesize, 4, &n, NULL), 0);
 		assert_int_equal(n, 4);
 		written_commit(w.txn);
-		written_judge(&w.bytes);
+		written_verify(&w.bytes);
 		destroy(&w);
 	}
 }

@@ -84,7 +84,7 @@ static void large_writes_come_back(void **state)
 }
 
 /* Damage to the undo file is reported or harmless; a device must never be restored partially. */
-static void judge_damaged(struct rig *r, uint64_t *refused, uint64_t *harmless)
+static void check_damaged(struct rig *r, uint64_t *refused, uint64_t *harmless)
 {
 	struct sparse *device = sparse_create(100000, r->device);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -117,7 +117,7 @@ static void a_damaged_file_does_no_harm(void **state)
 		sparse_read(r.file, at, &byte, 1);
 		other = byte ^ (uint8_t)(1u << rig_draw() % 8);
 		sparse_write(r.file, at, &other, 1);
-		judge_damaged(&r, &refused, &harmless);
+		check_damaged(&r, &refused, &harmless);
 		sparse_write(r.file, at, &byte, 1);
 	}
 	/* Harmless damage is that of padding between records, and of the last record. */
@@ -125,7 +125,7 @@ static void a_damaged_file_does_no_harm(void **state)
 	assert_true(harmless);
 	for (uint64_t size = 0; size < r.file_end; size += 1 + rig_draw() % 16) {
 		sparse_io(r.file)->size = size;
-		judge_damaged(&r, &refused, &harmless);
+		check_damaged(&r, &refused, &harmless);
 	}
 	sparse_io(r.file)->size = r.file_end;
 	rig_must_undo(&r, r.device);
@@ -239,7 +239,7 @@ static int undo_of_records(const struct made_record *records, size_t n)
 }
 
 /* A valid checksum does not make a record valid: all its fields are validated. */
-static void records_are_judged(void **state)
+static void records_are_checked(void **state)
 {
 	static const struct made_record good[] = {
 		{ UNDO_DEVICE, 0, 0, 0, 0, sizeof(struct disk_undo_device), 0 },
@@ -585,7 +585,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_file_does_no_harm),
 		cmocka_unit_test(a_changed_device_is_refused),
 		cmocka_unit_test(what_does_not_fit_is_refused),
-		cmocka_unit_test(records_are_judged),
+		cmocka_unit_test(records_are_checked),
 		cmocka_unit_test(threads_keep_apart),
 		cmocka_unit_test(devices_have_one_file),
 		cmocka_unit_test(devices_come_in_any_order),

@@ -49,7 +49,7 @@ static void load(const struct btrkit_usage_options *opts, struct told *told, str
 }
 
 /* The complete result for the undamaged filesystem. */
-static void judge_whole(const struct btrkit_usage *u)
+static void check_whole(const struct btrkit_usage *u)
 {
 	const uint64_t all = RIG_EXTENTS * RIG_LENGTH;
 	struct btrkit_usage_total total;
@@ -96,7 +96,7 @@ static void sums_are_right(void **state)
 		opts.set_memory = threads % 2 ? 2048 : 0;
 		rig_begin(&rig);
 		load(&opts, NULL, &u);
-		judge_whole(u);
+		check_whole(u);
 		btrkit_usage_free(u);
 	}
 }
@@ -182,7 +182,7 @@ static void missing_items_are_taken_in(void **state)
 	rig_drop(&rig, rig_find(&rig, rig.s.fs_root));
 	rig_drop(&rig, rig_find(&rig, rig.s.fs_root - SYN_NODESIZE));
 	load(NULL, &told, &u);
-	judge_whole(u);
+	check_whole(u);
 	assert_int_equal(told.n, 3);
 	btrkit_usage_free(u);
 }
@@ -236,7 +236,7 @@ static void extent_tree_is_damaged(void **state)
 		 * The trees provide the same information, and more: the rig has no items for trees other than file
 		 * trees.
 		 */
-		judge_whole(u);
+		check_whole(u);
 		assert_true(owner(u, 0).referenced.blocks >= 3);
 		assert_true(told.n == 1 || (i && told.n <= 1 + owner(u, 0).referenced.blocks));
 		assert_int_equal(told.first.tree, OID_EXTENT_TREE);
@@ -259,7 +259,7 @@ static void one_copy_is_enough(void **state)
 		syn_put(&rig.s, at, 0, block, 0);
 	}
 	assert_int_equal(rig_load(&rig, NULL, NULL, &u, &err), 0);
-	judge_whole(u);
+	check_whole(u);
 	btrkit_usage_free(u);
 }
 
@@ -375,7 +375,7 @@ static void trees_are_believed(void **state)
 		else
 			((struct disk_extent_item *)rig.bytes[i])->generation = le64_put(SYN_GENERATION - 2);
 		load(NULL, &told, &u);
-		judge_whole(u);
+		check_whole(u);
 		assert_int_equal(told.n, 1);
 		btrkit_usage_free(u);
 	}
@@ -409,7 +409,7 @@ static void impossible_extents_are_told(void **state)
 		else
 			rig.items[i].key.offset = what == 1 ? 1ull << 60 : 0;
 		load(NULL, &told, &u);
-		judge_whole(u);
+		check_whole(u);
 		/* The extent of the file is missing too. */
 		assert_int_equal(told.n, 2);
 		btrkit_usage_free(u);
@@ -447,7 +447,7 @@ static void dying_subvolume(void **state)
 	rig.snapshot.refs = le32_put(0);
 	load(NULL, NULL, &u);
 	o = owner(u, 256);
-	assert_int_equal(o.kind, BTRKIT_USAGE_DYING);
+	assert_int_equal(o.kind, BTRKIT_USAGE_DROPPED);
 	whole = (size_t)o.referenced.blocks;
 	assert_int_equal(whole, rig.blocks_5);
 	btrkit_usage_free(u);

@@ -307,7 +307,7 @@ static const struct row tops[] = {
 	{ 259, 256, 3, 5, 0, "c/in 258", 2, 1, 1, 1 },
 };
 
-static void judge(const struct btrkit_usage_paths *p, const struct row *rows, size_t n)
+static void check_paths(const struct btrkit_usage_paths *p, const struct row *rows, size_t n)
 {
 	assert_int_equal(btrkit_usage_paths_num(p), n);
 	for (size_t i = 0; i < n; i++) {
@@ -353,18 +353,18 @@ static void each_directory(void **state)
 		opts.flags = 0;
 		heard.n = 0;
 		assert_int_equal(load(fs, &opts, &heard, &p, NULL), 0);
-		judge(p, whole, ARRAY_SIZE(whole));
+		check_paths(p, whole, ARRAY_SIZE(whole));
 		btrkit_usage_paths_free(p);
 		assert_int_equal(heard.n, ARRAY_SIZE(told));
 		for (size_t i = 0; i < ARRAY_SIZE(told); i++)
 			assert_string_equal(heard.lines[i], told[i]);
 		opts.flags = BTRKIT_USAGE_PATHS_LIMITED;
 		assert_int_equal(load(fs, &opts, &heard, &p, NULL), 0);
-		judge(p, tops, ARRAY_SIZE(tops));
+		check_paths(p, tops, ARRAY_SIZE(tops));
 		btrkit_usage_paths_free(p);
 		opts.depth = 2;
 		assert_int_equal(load(fs, &opts, &heard, &p, NULL), 0);
-		judge(p, whole, ARRAY_SIZE(whole));
+		check_paths(p, whole, ARRAY_SIZE(whole));
 		btrkit_usage_paths_free(p);
 		opts.depth = 0;
 	}
@@ -484,7 +484,7 @@ static void files_read_again(void **state)
 		opts.progress = count_rounds;
 		opts.progress_ctx = totals;
 		assert_int_equal(load(fs, &opts, &heard, &p, NULL), 0);
-		judge(p, rows, ARRAY_SIZE(rows));
+		check_paths(p, rows, ARRAY_SIZE(rows));
 		btrkit_usage_paths_free(p);
 		assert_true(opts.range_memory ? totals[1] > 2 : totals[1] <= 1);
 	}
@@ -521,8 +521,8 @@ static void memory_runs_out(void **state)
 					fail_msg("allocation %llu: %d: %s", (unsigned long long)at / 2, ret,
 						 err.message);
 				if (!ret)
-					judge(p, limited ? tops : whole,
-					      limited ? ARRAY_SIZE(tops) : ARRAY_SIZE(whole));
+					check_paths(p, limited ? tops : whole,
+						    limited ? ARRAY_SIZE(tops) : ARRAY_SIZE(whole));
 				btrkit_usage_paths_free(p);
 			}
 		}

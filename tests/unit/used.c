@@ -15,7 +15,6 @@
 #define MIB (1ull << 20)
 #define SECTOR 4096u
 #define STRIP 65536u
-#define TOP_LEVEL 5
 #define TOP 256
 #define RANGES_MAX 65536u
 
@@ -57,13 +56,14 @@ static void fill(struct rig *r)
 			char name[16];
 
 			snprintf(name, sizeof(name), "%u-%u", round, i);
-			rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err), &err);
-			rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, sizes[i % ARRAY_SIZE(sizes)], NULL,
-						   &err),
+			rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err),
+				  &err);
+			rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, sizes[i % ARRAY_SIZE(sizes)],
+						   NULL, &err),
 				  &err);
 			snprintf(name, sizeof(name), "0-%u", i);
 			if (round && i % 3)
-				rig_check(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, name, strlen(name),
+				rig_check(btrkit_txn_unlink(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name),
 							    BTRKIT_UNLINK_FILE, &err),
 					  &err);
 		}

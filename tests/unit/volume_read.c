@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reads from devices in memory with hand-made strips: degraded reads, views, missing devices, errors and counters. */
+/* Reads from devices in memory with hand-made strips: degraded reads, mirrors, missing devices, errors and counters. */
 #include "tests/unit/unit.h"
 
 #include "lib/format/raid.h"
@@ -60,40 +60,41 @@ static uint8_t times_power(uint8_t b, unsigned i)
 	return b;
 }
 
-static void put(struct rig *r, unsigned stripe, unsigned row, const uint8_t *strip)
+static void put(struct rig *r, unsigned stripe, unsigned full_stripe, const uint8_t *strip)
 {
-	assert_int_equal(btrkit_io_write(r->io[stripe], PHYSICAL + (uint64_t)row * STRIP, strip, STRIP, NULL), 0);
+	assert_int_equal(btrkit_io_write(r->io[stripe], PHYSICAL + (uint64_t)full_stripe * STRIP, strip, STRIP, NULL),
+			 0);
 }
 
-/* Write the rows of RAID0 and RAID10: consecutive strips, each to as many devices as there are copies. */
+/* Write the full stripes of RAID0 and RAID10: consecutive strips, each to as many devices as there are copies. */
 static void lay_plain(struct rig *r, unsigned copies)
 {
-	for (unsigned row = 0; row < ROWS; row++)
+	for (unsigned full_stripe = 0; full_stripe < ROWS; full_stripe++)
 		for (unsigned i = 0; i < r->n; i++)
-			put(r, i, row, r->bytes + ((size_t)row * r->data + i / copies) * STRIP);
+			put(r, i, full_stripe, r->bytes + ((size_t)full_stripe * r->data + i / copies) * STRIP);
 }
 
-/* In row R, the first strip is on stripe R, and the others, P and Q follow with wraparound. */
+/* In full stripe R, the first strip is on stripe R, and the others, P and Q follow with wraparound. */
 static void lay_parity(struct rig *r)
 {
 	uint8_t *p = malloc(STRIP), *q = malloc(STRIP);
 
 	assert_true(p && q);
-	for (unsigned row = 0; row < ROWS; row++) {
-		const uint8_t *strips = r->bytes + (size_t)row * r->data * STRIP;
+	for (unsigned full_stripe = 0; full_stripe < ROWS; full_stripe++) {
+		const uint8_t *strips = r->bytes + (size_t)full_stripe * r->data * STRIP;
 
 		memset(p, 0, STRIP);
 		memset(q, 0, STRIP);
 		for (unsigned i = 0; i < r->data; i++) {
-			put(r, (row + i) % r->n, row, strips + (size_t)i * STRIP);
+			put(r, (full_stripe + i) % r->n, full_stripe, strips + (size_t)i * STRIP);
 			for (unsigned k = 0; k < STRIP; k++) {
 				p[k] ^= strips[(size_t)i * STRIP + k];
 				q[k] ^= times_power(strips[(size_t)i * STRIP + k], i);
 			}
 		}
-		put(r, (row + r->data) % r->n, row, p);
+		put(r, (full_stripe + r->data) % r->n, full_stripe, p);
 		if (r->n - r->data == 2)
-			put(r, (row + r->data + 1) % r->n, row, q);
+			put(r, (full_stripe + r->data + 1) % r->n, full_stripe, q);
 	}
 	free(p);
 	free(q);
@@ -192,13 +193,13 @@ static struct volume_errors errors(struct rig *r, unsigned device)
 	return (struct volume_errors){ 0 };
 }
 
-static void spoil(struct rig *r, unsigned stripe, unsigned row)
+static void spoil(struct rig *r, unsigned stripe, unsigned full_stripe)
 {
 	uint8_t *strip = malloc(STRIP);
 
 	assert_non_null(strip);
 	memset(strip, 0x5a, STRIP);
-	put(r, stripe, row, strip);
+	put(r, stripe, full_stripe, strip);
 	free(strip);
 }
 
@@ -240,8 +241,8 @@ static void degraded(void **state)
 	expect_degraded(BG_RAID6, 5);
 }
 
-/* Without a judge, a read may span strips, even if no single view has all of them. */
-static void unjudged(void **state)
+/* Without a check, a read may span strips, even if no single mirror has all of them. */
+static void unchecked(void **state)
 {
 	static const struct {
 		uint64_t profile;
@@ -273,17 +274,17 @@ static unsigned expected_damaged(const struct rig *r, unsigned device, unsigned 
 {
 	unsigned n = 0;
 
-	for (unsigned row = 0; set >> device & 1 && row < ROWS; row++) {
-		const unsigned strip = (device + r->n - row % r->n) % r->n;
+	for (unsigned full_stripe = 0; set >> device & 1 && full_stripe < ROWS; full_stripe++) {
+		const unsigned strip = (device + r->n - full_stripe % r->n) % r->n;
 
 		n += strip < r->data;
 		for (unsigned other = 0; strip <= r->data && other < r->data; other++)
-			n += other != strip && set >> ((row + other) % r->n) & 1;
+			n += other != strip && set >> ((full_stripe + other) % r->n) & 1;
 	}
 	return n;
 }
 
-/* Every choice of up to @spare corrupt strips per row: everything can be read, and the right devices are counted. */
+/* With any @spare corrupt strips per full stripe everything can be read, and the right devices are counted. */
 static void expect_rebuilt(uint64_t profile, unsigned n, unsigned spare)
 {
 	for (unsigned set = 1; set < 1u << n; set++) {
@@ -293,8 +294,8 @@ static void expect_rebuilt(uint64_t profile, unsigned n, unsigned spare)
 			continue;
 		r = make(profile, n, 0);
 		for (unsigned i = 0; i < n; i++)
-			for (unsigned row = 0; set >> i & 1 && row < ROWS; row++)
-				spoil(&r, i, row);
+			for (unsigned full_stripe = 0; set >> i & 1 && full_stripe < ROWS; full_stripe++)
+				spoil(&r, i, full_stripe);
 		assert_int_equal(readable(&r), ROWS * r.data);
 		for (unsigned i = 0; i < n; i++) {
 			assert_int_equal(errors(&r, i).damaged, expected_damaged(&r, i, set));
@@ -317,7 +318,7 @@ static void rebuilt(void **state)
 
 /*
  * One corrupt strip more than parity can repair: only corrupt data strips are lost, and each report lists the whole
- * row.
+ * full stripe.
  */
 static void expect_lost(uint64_t profile, unsigned n, unsigned spare)
 {
@@ -328,10 +329,10 @@ static void expect_lost(uint64_t profile, unsigned n, unsigned spare)
 			continue;
 		r = make(profile, n, 0);
 		for (unsigned i = 0; i < n; i++)
-			for (unsigned row = 0; set >> i & 1 && row < ROWS; row++)
-				spoil(&r, i, row);
+			for (unsigned full_stripe = 0; set >> i & 1 && full_stripe < ROWS; full_stripe++)
+				spoil(&r, i, full_stripe);
 		for (unsigned strip = 0; strip < ROWS * r.data; strip++) {
-			const unsigned row = strip / r.data, device = (row + strip % r.data) % n;
+			const unsigned full_stripe = strip / r.data, device = (full_stripe + strip % r.data) % n;
 			struct btrkit_error err = BTRKIT_ERROR_INIT;
 			struct told told = { 0 };
 			char place[64];
@@ -349,7 +350,7 @@ static void expect_lost(uint64_t profile, unsigned n, unsigned spare)
 			assert_int_equal(told.ways, 1);
 			for (unsigned i = 0; i < n; i++) {
 				snprintf(place, sizeof(place), "device %u at %u", i + 1,
-					 (unsigned)PHYSICAL + row * STRIP);
+					 (unsigned)PHYSICAL + full_stripe * STRIP);
 				assert_int_equal(!!strstr(err.copies, place), i != device);
 			}
 		}
@@ -378,8 +379,8 @@ static void expect_copies(uint64_t profile, unsigned n)
 		unsigned damaged[DEVICES_MAX] = { 0 };
 
 		for (unsigned i = 0; i < n; i++)
-			for (unsigned row = 0; set >> i & 1 && row < ROWS; row++)
-				spoil(&r, i, row);
+			for (unsigned full_stripe = 0; set >> i & 1 && full_stripe < ROWS; full_stripe++)
+				spoil(&r, i, full_stripe);
 		for (unsigned strip = 0; strip < ROWS * r.data; strip++) {
 			const unsigned first = strip % r.data * copies;
 			struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -461,7 +462,7 @@ static void too_wide(void **state)
 }
 
 /*
- * Data without a judge is read from a stale device only if no other device has it, and is not rebuilt from stale
+ * Data without a check is read from a stale device only if no other device has it, and is not rebuilt from stale
  * strips: that would give a state which never existed.
  */
 static void left_behind(void **state)
@@ -483,8 +484,8 @@ static void left_behind(void **state)
 
 		assert_non_null(buf);
 		for (unsigned d = 0; d < r.n; d++)
-			for (unsigned row = 0; cases[i].stale >> d & 1 && row < ROWS; row++)
-				spoil(&r, d, row);
+			for (unsigned full_stripe = 0; cases[i].stale >> d & 1 && full_stripe < ROWS; full_stripe++)
+				spoil(&r, d, full_stripe);
 		volume_watch(r.v, watch, &told);
 		if (parity_available() || raid_profile_find(r.type)->copies > 1) {
 			const int ret = volume_read_any(r.v, LOGICAL, buf, len, NULL);
@@ -512,8 +513,8 @@ static void missing_and_spoiled(void **state)
 	for (unsigned pair = 0; pair < 25; pair++) {
 		struct rig r = make(BG_RAID6, 5, 1u << pair / 5);
 
-		for (unsigned row = 0; row < ROWS; row++)
-			spoil(&r, pair % 5, row);
+		for (unsigned full_stripe = 0; full_stripe < ROWS; full_stripe++)
+			spoil(&r, pair % 5, full_stripe);
 		assert_int_equal(readable(&r), ROWS * r.data);
 		unmake(&r);
 	}
@@ -527,7 +528,7 @@ static void all_failures_are_told(void **state)
 	char line[BTRKIT_ERROR_LINE];
 
 	(void)state;
-	/* Strip 3 is in row 1, on devices 3 and 4. */
+	/* Strip 3 is in full stripe 1, on devices 3 and 4. */
 	spoil(&r, 2, 1);
 	spoil(&r, 3, 1);
 	assert_int_equal(read_at(&r, 3 * STRIP + 8192, 4096, &err), -EUCLEAN);
@@ -565,7 +566,7 @@ static void all_failures_are_told(void **state)
 			    "135168, device 3 at 135168, device 4 at 135168, device 5 at 135168, device 6 at 135168, "
 			    "in each of 6 ways: not what was laid");
 	unmake(&r);
-	/* For wide rows only the first devices are listed. */
+	/* For wide full stripes only the first devices are listed. */
 	r = make(BG_RAID6, 12, 0);
 	for (unsigned i = 0; i < 3; i++)
 		spoil(&r, i, 0);
@@ -583,7 +584,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(degraded),
-		cmocka_unit_test(unjudged),
+		cmocka_unit_test(unchecked),
 		cmocka_unit_test(rebuilt),
 		cmocka_unit_test(too_many_spoiled),
 		cmocka_unit_test(copies_spoiled),

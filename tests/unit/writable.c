@@ -154,7 +154,7 @@ static void what_is_under_way_is_refused(void **state)
 	const struct {
 		struct syn_item item;
 		const char *word;
-	} rows[] = {
+	} full_stripes[] = {
 		{ { KEY(OID_BALANCE, KEY_TEMPORARY_ITEM, 0), &balance, sizeof(balance) }, "unfinished balance" },
 		{ { KEY(OID_TREE_RELOC, KEY_ROOT_ITEM, OID_FS_TREE), &reloc, sizeof(reloc) }, "relocation tree" },
 		{ { KEY(OID_BALANCE - 1, KEY_TEMPORARY_ITEM, 0), &balance, sizeof(balance) }, NULL },
@@ -162,14 +162,14 @@ static void what_is_under_way_is_refused(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(full_stripes); i++) {
 		struct synthetic s;
 
 		syn_begin(&s);
 		syn_put_fs_tree(&s, NULL, 0);
-		syn_add_root_item(&s, &rows[i].item);
+		syn_add_root_item(&s, &full_stripes[i].item);
 		syn_finish(&s, 0, NULL, 0);
-		expect(&s, rows[i].word ? -EOPNOTSUPP : 0, rows[i].word);
+		expect(&s, full_stripes[i].word ? -EOPNOTSUPP : 0, full_stripes[i].word);
 	}
 }
 
@@ -182,7 +182,7 @@ static void quotas_have_one_status(void **state)
 	const struct {
 		struct btrkit_key keys[2];
 		const char *word;
-	} rows[] = {
+	} full_stripes[] = {
 		{ { KEY(0, KEY_QGROUP_STATUS, 0), KEY(0, KEY_QGROUP_INFO, 5) }, NULL },
 		{ { KEY(0, KEY_QGROUP_STATUS, 1), KEY(0, KEY_QGROUP_INFO, 5) }, "invalid key" },
 		{ { KEY(0, KEY_QGROUP_STATUS, 0), KEY(0, KEY_QGROUP_STATUS, 1) }, "invalid key" },
@@ -190,21 +190,22 @@ static void quotas_have_one_status(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(full_stripes); i++) {
 		struct syn_item items[2];
 		struct synthetic s;
 
 		for (size_t k = 0; k < 2; k++) {
-			const bool is_status = rows[i].keys[k].type == KEY_QGROUP_STATUS;
+			const bool is_status = full_stripes[i].keys[k].type == KEY_QGROUP_STATUS;
 
-			items[k] = (struct syn_item){ rows[i].keys[k], is_status ? (const void *)&status : &info,
+			items[k] = (struct syn_item){ full_stripes[i].keys[k],
+						      is_status ? (const void *)&status : &info,
 						      is_status ? sizeof(status) : sizeof(info) };
 		}
 		syn_begin(&s);
 		syn_put_fs_tree(&s, NULL, 0);
 		syn_put_tree(&s, OID_QUOTA_TREE, items, 2);
 		syn_finish(&s, 0, NULL, 0);
-		expect(&s, rows[i].word ? -EUCLEAN : 0, rows[i].word);
+		expect(&s, full_stripes[i].word ? -EUCLEAN : 0, full_stripes[i].word);
 	}
 }
 
@@ -269,7 +270,7 @@ static void device_extents_are_those_of_the_chunks(void **state)
 		} extents[3];
 		size_t n;
 		const char *word;
-	} rows[] = {
+	} full_stripes[] = {
 		{ { { 1, a, &good }, { 1, b, &good } }, 2, NULL },
 		{ { { 0 } }, 0, "has no device extent" },
 		{ { { 1, a, &good } }, 1, "has no device extent" },
@@ -284,16 +285,16 @@ static void device_extents_are_those_of_the_chunks(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct syn_item items[ARRAY_SIZE(rows[0].extents)];
+	for (size_t i = 0; i < ARRAY_SIZE(full_stripes); i++) {
+		struct syn_item items[ARRAY_SIZE(full_stripes[0].extents)];
 		struct synthetic s;
 
-		for (size_t k = 0; k < rows[i].n; k++)
-			items[k] = (struct syn_item){ KEY(rows[i].extents[k].devid, KEY_DEV_EXTENT,
-							  rows[i].extents[k].at),
-						      rows[i].extents[k].extent, sizeof(good) };
-		s = with_dev_tree(items, rows[i].n);
-		expect(&s, rows[i].word ? -EUCLEAN : 0, rows[i].word);
+		for (size_t k = 0; k < full_stripes[i].n; k++)
+			items[k] = (struct syn_item){ KEY(full_stripes[i].extents[k].devid, KEY_DEV_EXTENT,
+							  full_stripes[i].extents[k].at),
+						      full_stripes[i].extents[k].extent, sizeof(good) };
+		s = with_dev_tree(items, full_stripes[i].n);
+		expect(&s, full_stripes[i].word ? -EUCLEAN : 0, full_stripes[i].word);
 	}
 }
 
@@ -350,7 +351,7 @@ static void chunks_where_none_can_be(void **state)
 	const struct {
 		uint64_t type, length, first, second;
 		const char *word;
-	} rows[] = {
+	} full_stripes[] = {
 		{ dup, SYN_LENGTH, first, behind, NULL },
 		{ dup, SYN_LENGTH, first, behind - 4096, "overlap on a device" },
 		{ dup, SYN_LENGTH, first, first, "overlap on a device" },
@@ -359,20 +360,21 @@ static void chunks_where_none_can_be(void **state)
 		{ dup, SYN_LENGTH, first, UINT64_MAX - 4095 - SYN_LENGTH, "extends past the end of its device" },
 		{ dup, SYN_LENGTH - 4096, first, behind, NULL },
 		{ raid0, SYN_LENGTH, first, behind, NULL },
-		{ raid0, SYN_LENGTH - strip, first, behind, "ends within a row" },
-		{ raid0, SYN_LENGTH - 4096, first, behind, "ends within a row" },
+		{ raid0, SYN_LENGTH - strip, first, behind, "ends within a full stripe" },
+		{ raid0, SYN_LENGTH - 4096, first, behind, "ends within a full stripe" },
 		{ raid5, SYN_LENGTH, first, behind, NULL },
-		{ raid5, SYN_LENGTH - 4096, first, behind, "ends within a row" },
+		{ raid5, SYN_LENGTH - 4096, first, behind, "ends within a full stripe" },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(full_stripes); i++) {
 		struct synthetic s;
 
-		if (rows[i].type == raid5 && !parity_available())
+		if (full_stripes[i].type == raid5 && !parity_available())
 			continue;
-		s = with_chunk(rows[i].type, rows[i].length, rows[i].first, rows[i].second);
-		expect(&s, rows[i].word ? -EUCLEAN : 0, rows[i].word);
+		s = with_chunk(full_stripes[i].type, full_stripes[i].length, full_stripes[i].first,
+			       full_stripes[i].second);
+		expect(&s, full_stripes[i].word ? -EUCLEAN : 0, full_stripes[i].word);
 	}
 }
 

@@ -113,12 +113,12 @@ struct btrkit_fs *written_open_cached(struct written *w, unsigned flags, size_t 
 	return fs;
 }
 
-void written_judge(struct written *w)
+void written_verify(struct written *w)
 {
-	written_judge_but(w, AUDIT_ITEMS);
+	written_check_but(w, AUDIT_ITEMS);
 }
 
-void written_judge_but(struct written *w, unsigned known)
+void written_check_but(struct written *w, unsigned known)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs = written_open(w, 0);

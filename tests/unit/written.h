@@ -32,9 +32,9 @@ struct btrkit_fs *written_open(struct written *w, unsigned flags);
 struct btrkit_fs *written_open_cached(struct written *w, unsigned flags, size_t cache_bytes);
 
 /* Open it again and audit everything, except for items of unknown types; any finding fails the test. */
-void written_judge(struct written *w);
+void written_verify(struct written *w);
 /* The same, but the findings AUDIT_* @known are allowed. */
-void written_judge_but(struct written *w, unsigned known);
+void written_check_but(struct written *w, unsigned known);
 
 struct btrkit_txn *written_start(struct btrkit_fs *fs);
 void written_commit(struct btrkit_txn *txn);

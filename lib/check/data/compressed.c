@@ -75,7 +75,7 @@ static int read_verified(struct check *c, const struct file_extent *fe, uint8_t 
  * Tries the first copy without checksums, since it is nearly always good. If it is not, the checksums decide which copy
  * to use. If that cannot be read either, data.c reports it.
  */
-static int judge(struct check *c, const struct file_extent *fe, uint8_t *stored, struct btrkit_error *err)
+static int check_compressed(struct check *c, const struct file_extent *fe, uint8_t *stored, struct btrkit_error *err)
 {
 	int ret = volume_read_any(c->fs->volume, fe->disk_bytenr, stored, fe->disk_num_bytes, NULL);
 
@@ -101,7 +101,7 @@ void check_compressed_extent(struct check *c, const struct node *leaf, const str
 	if (!fe->ram_bytes || fe->ram_bytes > EXTENT_COMPRESSED_MAX || fe->disk_num_bytes > EXTENT_COMPRESSED_MAX)
 		return;
 	stored = io_buffer(fe->disk_num_bytes);
-	ret = stored ? judge(c, fe, stored, &err) : err_nomem(&err);
+	ret = stored ? check_compressed(c, fe, stored, &err) : err_nomem(&err);
 	free(stored);
 	if (ret == -ENOMEM)
 		check_fail(c, ret, &err);

@@ -96,7 +96,7 @@ uint64_t check_csum_bytes(const struct check *c, uint64_t logical, uint64_t leng
 }
 
 /* Reports parts of a range with checksums that are not in any data extent. */
-static void judge_range(struct check *c, const struct range *range, size_t *hint)
+static void check_range(struct check *c, const struct range *range, size_t *hint)
 {
 	uint64_t pos = range->start;
 
@@ -127,13 +127,13 @@ static void judge_range(struct check *c, const struct range *range, size_t *hint
 }
 
 /* Reports extents with several references that have checksums for preallocated space, but no written data. */
-static void judge_kept(struct check *c)
+static void check_prealloc(struct check *c)
 {
 	for (size_t i = 0; !c->blocks_lost && i < c->tables.extents.n; i++) {
 		const struct check_extent *e = check_extent_at(&c->tables, i);
 
-		if (e->place & CHECK_EXTENT_KEPT_CSUM && !(e->place & (CHECK_EXTENT_KINDS | CHECK_EXTENT_DOUBT)))
-			check_say(c, CHECK_FILE_CSUM_KEPT,
+		if (e->place & CHECK_EXTENT_PREALLOC_CSUM && !(e->place & (CHECK_EXTENT_KINDS | CHECK_EXTENT_DOUBT)))
+			check_say(c, CHECK_FILE_CSUM_PREALLOC,
 				  &(struct check_place){ OID_CSUM_TREE, check_extent_start(e), NULL, NULL },
 				  "preallocated extent has checksums");
 	}
@@ -145,8 +145,8 @@ int check_csum_extents(struct check *c)
 	size_t hint = 0;
 
 	for (size_t i = 0; !c->extents_lost && i < c->csums.n && !check_failed(c); i++)
-		judge_range(c, &ranges[i], &hint);
+		check_range(c, &ranges[i], &hint);
 	if (!c->extents_lost && !check_failed(c))
-		judge_kept(c);
+		check_prealloc(c);
 	return c->failed;
 }

@@ -39,7 +39,7 @@ static void work(void *ctx, size_t i)
 
 	if (check_failed(g->d.c))
 		return;
-	data_judge_piece(&g->d, &g->pieces[i]);
+	data_check_piece(&g->d, &g->pieces[i]);
 	data_progress(&g->d, g->pieces[i].length);
 }
 
@@ -113,7 +113,7 @@ static void take_logs(struct gathering *g)
 	}
 }
 
-static void judge_sums(struct gathering *g, const struct check_root *root)
+static void check_sums(struct gathering *g, const struct check_root *root)
 {
 	bool lost = false; /* already reported */
 
@@ -163,9 +163,9 @@ int check_data(struct check *c)
 	for (size_t i = 0; i < c->log_data.n; i++)
 		bytes += logged[i].length;
 	c->due += (bytes + data_parity_bytes(c)) / c->items.nodesize;
-	judge_sums(g, root);
+	check_sums(g, root);
 	if (!check_failed(c))
-		data_judge_parity(&g->d);
+		data_check_parity(&g->d);
 	release(g);
 	return c->failed;
 }

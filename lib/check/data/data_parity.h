@@ -6,6 +6,6 @@
 #include "lib/check/state.h"
 
 uint64_t data_parity_bytes(const struct check *c);
-void data_judge_parity(struct data_check *d);
+void data_check_parity(struct data_check *d);
 
 #endif

@@ -33,7 +33,7 @@ static bool sum_fits(const struct sectors *s, size_t i, const uint8_t *data)
 }
 
 /* Verifies a part of a copy, from sector @first on. If it cannot be read at once, reads it sector by sector. */
-static void judge_part(struct sectors *s, const struct copy *copy, unsigned mirror, size_t first)
+static void check_part(struct sectors *s, const struct copy *copy, unsigned mirror, size_t first)
 {
 	const uint32_t unit = s->d->c->items.sectorsize;
 	const size_t n = copy->length / unit;
@@ -51,7 +51,7 @@ static void judge_part(struct sectors *s, const struct copy *copy, unsigned mirr
 }
 
 /* @return whether the copy exists */
-static bool judge_copy(struct sectors *s, unsigned mirror)
+static bool check_copy(struct sectors *s, unsigned mirror)
 {
 	const uint32_t unit = s->d->c->items.sectorsize;
 	struct copy copy;
@@ -61,7 +61,7 @@ static bool judge_copy(struct sectors *s, unsigned mirror)
 			return false;
 		/* Missing devices are reported elsewhere. */
 		if (copy.io)
-			judge_part(s, &copy, mirror, pos / unit);
+			check_part(s, &copy, mirror, pos / unit);
 	}
 	return true;
 }
@@ -134,11 +134,11 @@ static void tell_sector(struct sectors *s, size_t i)
 		check_say(c, CHECK_DATA_CSUM, &at, "no copy of the data can be read");
 }
 
-static void judge(struct sectors *s)
+static void check_sectors(struct sectors *s)
 {
 	const uint8_t *good = s->good;
 
-	while (s->copies < SWEEP_COPIES_MAX && judge_copy(s, s->copies))
+	while (s->copies < SWEEP_COPIES_MAX && check_copy(s, s->copies))
 		s->copies++;
 	for (size_t i = 0; i < s->n; i++)
 		if (s->bad[i] || !good[i])
@@ -149,7 +149,7 @@ static void judge(struct sectors *s)
 	pthread_mutex_unlock(&s->d->c->lock);
 }
 
-void data_judge_piece(struct data_check *d, const struct data_piece *p)
+void data_check_piece(struct data_check *d, const struct data_piece *p)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct sectors s = { .d = d, .p = p, .n = p->length / d->c->items.sectorsize };
@@ -158,7 +158,7 @@ void data_judge_piece(struct data_check *d, const struct data_piece *p)
 	s.good = calloc(2, s.n);
 	s.bad = s.good ? s.good + s.n : NULL;
 	if (s.buf && s.good)
-		judge(&s);
+		check_sectors(&s);
 	else
 		check_fail(d->c, err_nomem(&err), &err);
 	free(s.buf);

@@ -4,6 +4,6 @@
 
 #include "lib/check/data/data_progress.h"
 
-void data_judge_piece(struct data_check *d, const struct data_piece *p);
+void data_check_piece(struct data_check *d, const struct data_piece *p);
 
 #endif

@@ -21,7 +21,7 @@ static bool is(const struct dir_entry *e, const char *name)
 	return e->name_len == strlen(name) && begins(e, name);
 }
 
-static void judge_property(struct span_reader *r, const struct item *item, const struct dir_entry *e)
+static void check_property(struct span_reader *r, const struct item *item, const struct dir_entry *e)
 {
 	if (!is(e, ATTRIBUTE_COMPRESSION))
 		span_say(r, CHECK_INODE_PROPERTY, item, "name", "unknown property, name length ", e->name_len);
@@ -30,13 +30,13 @@ static void judge_property(struct span_reader *r, const struct item *item, const
 			 e->data_len);
 }
 
-static void judge_acl(struct span_reader *r, const struct item *item, const struct dir_entry *e)
+static void check_acl(struct span_reader *r, const struct item *item, const struct dir_entry *e)
 {
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
 	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "data" };
 
 	/* An ACL with an empty value is treated as absent. */
-	if (e->data_len && acl_judge(e->data, e->data_len, &why))
+	if (e->data_len && acl_check(e->data, e->data_len, &why))
 		check_say(r->c, CHECK_INODE_ATTRIBUTE, &at, "%s", why.message);
 }
 
@@ -45,12 +45,12 @@ void span_attribute(struct span_reader *r, const struct item *item, const struct
 	uint32_t flags;
 
 	if (begins(e, ATTRIBUTE_PROPERTY)) {
-		judge_property(r, item, e);
+		check_property(r, item, e);
 	} else if (is(e, ACL_ACCESS)) {
-		judge_acl(r, item, e);
+		check_acl(r, item, e);
 	} else if (is(e, ACL_DEFAULT)) {
 		r->inode->seen |= SEEN_DEFAULT_ACL;
-		judge_acl(r, item, e);
+		check_acl(r, item, e);
 	} else if (is(e, ATTRIBUTE_CAPABILITY) && !attribute_capability(e->data, e->data_len, &flags)) {
 		span_say(r, CHECK_INODE_ATTRIBUTE, item, "data", "invalid file capabilities, value length ",
 			 e->data_len);

@@ -8,14 +8,14 @@
 #include "lib/fs/extent_read.h"
 
 /* The file extent being checked. */
-struct judged {
+struct checked {
 	struct check *c;
 	const struct node *leaf;
 	const struct item *item;
 	const struct file_extent *fe;
 };
 
-static void say(const struct judged *j, const char *field, const char *words, uint64_t number)
+static void say(const struct checked *j, const char *field, const char *words, uint64_t number)
 {
 	const struct check_place at = { j->leaf->owner, j->leaf->bytenr, &j->item->key, field };
 
@@ -31,7 +31,7 @@ static uint64_t inline_most(const struct check *c)
 	return sector < room ? sector : room;
 }
 
-static void judge_inline(const struct judged *j)
+static void check_inline(const struct checked *j)
 {
 	const struct file_extent *fe = j->fe;
 	const uint64_t most = inline_most(j->c);
@@ -44,7 +44,7 @@ static void judge_inline(const struct judged *j)
 		say(j, "ram_bytes", "inline extent is too large, length ", fe->ram_bytes);
 }
 
-static void judge_regular(const struct judged *j)
+static void check_regular(const struct checked *j)
 {
 	const struct file_extent *fe = j->fe;
 	const bool coded = fe->compression || fe->other_encoding;
@@ -65,16 +65,16 @@ static void judge_regular(const struct judged *j)
 void check_extent_fields(struct check *c, const struct node *leaf, const struct item *item,
 			 const struct file_extent *fe)
 {
-	const struct judged j = { c, leaf, item, fe };
+	const struct checked j = { c, leaf, item, fe };
 	const bool in_log = leaf->owner == OID_TREE_LOG;
 
 	/* Logs belong to the next transaction. */
 	if (fe->generation > c->items.generation + in_log)
 		say(&j, "generation", "file extent is newer than the filesystem, generation ", fe->generation);
 	if (fe->type == FILE_EXTENT_INLINE)
-		judge_inline(&j);
+		check_inline(&j);
 	else
-		judge_regular(&j);
+		check_regular(&j);
 	/* In file trees, the check of nbytes detects such holes. */
 	if (in_log && fe->type != FILE_EXTENT_INLINE && !fe->disk_bytenr && fe->disk_num_bytes)
 		say(&j, "disk_bytenr", "hole has a data extent length of ", fe->disk_num_bytes);

@@ -46,7 +46,7 @@ struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, con
 static bool is_new(struct check_extent *e, const struct file_extent *fe)
 {
 	const bool kept = fe->type == FILE_EXTENT_PREALLOC && !fe->compression;
-	const unsigned kind = kept ? CHECK_EXTENT_KEPT : CHECK_EXTENT_KIND(fe->compression);
+	const unsigned kind = kept ? CHECK_EXTENT_PREALLOC : CHECK_EXTENT_KIND(fe->compression);
 
 	return e->refs == 1 || (!(e->place & kind) && !(atomic_fetch_or(&e->place, kind) & kind));
 }

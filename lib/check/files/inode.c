@@ -52,7 +52,7 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 }
 
 /* The inode being checked. */
-struct judged {
+struct checked {
 	struct check *c;
 	uint64_t tree;
 	const struct span_inode *i;
@@ -65,7 +65,7 @@ static void describe(struct btrkit_error *what, uint64_t tree, uint64_t inode, c
 	err_at_key(what, &KEY(inode, KEY_INODE_ITEM, 0));
 }
 
-static void say(const struct judged *j, enum check_code code, const char *field, const char *words, uint64_t found,
+static void say(const struct checked *j, enum check_code code, const char *field, const char *words, uint64_t found,
 		uint64_t expected)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -78,7 +78,7 @@ static void say(const struct judged *j, enum check_code code, const char *field,
 }
 
 /* @return whether its file type fits its items */
-static bool judge_kind(const struct judged *j)
+static bool check_kind(const struct checked *j)
 {
 	const uint32_t mode = j->i->mode, seen = j->i->seen;
 	const char *words = NULL;
@@ -96,7 +96,7 @@ static bool judge_kind(const struct judged *j)
 	return !words;
 }
 
-static void judge_top(const struct judged *j)
+static void check_top(const struct checked *j)
 {
 	const char *words = NULL;
 
@@ -123,24 +123,24 @@ void span_names_known(struct check *c, uint64_t tree, uint64_t inode, bool entri
 	check_withdraw(c, entries ? CHECK_DIR_SIZE : CHECK_INODE_NLINK, &what, lacking);
 }
 
-static void judge_names(const struct judged *j)
+static void verify_names(const struct checked *j)
 {
 	if (j->i->objectid == OID_FIRST_FREE)
-		judge_top(j);
+		check_top(j);
 	else if (S_ISDIR(j->i->mode) && j->i->names > 1)
 		say(j, CHECK_DIR_NAMES, "names", "directory has more than one name", j->i->names, 1);
 	else if (j->i->names != j->i->nlink)
 		say(j, CHECK_INODE_NLINK, "nlink", OTHER_NAMES, j->i->nlink, j->i->names);
 }
 
-static void judge_default_acl(const struct judged *j)
+static void check_default_acl(const struct checked *j)
 {
 	if (j->i->seen & SEEN_DEFAULT_ACL && !S_ISDIR(j->i->mode))
 		say(j, CHECK_INODE_ATTRIBUTE, NULL, "inode has a default ACL, but is not a directory", 0, 0);
 }
 
 /* Checks sizes and contents. Not for inodes waiting for deletion, whose sizes do not matter. */
-static void judge_contents(const struct judged *j)
+static void check_contents(const struct checked *j)
 {
 	const struct span_inode *i = j->i;
 	const uint64_t gap = i->seen & SEEN_EXTENTS && !i->begin ? (i->gap < i->end ? i->gap : i->end) : 0;
@@ -167,7 +167,7 @@ static void judge_contents(const struct judged *j)
 	}
 }
 
-static void judge_csums(const struct judged *j)
+static void verify_csums(const struct checked *j)
 {
 	const struct span_inode *i = j->i;
 	const bool none = i->flags & INODE_NODATASUM;
@@ -185,7 +185,7 @@ static void judge_csums(const struct judged *j)
 		say(j, CHECK_FILE_COMPRESSED, NULL, "file has the nodatasum flag, but is compressed", 0, 0);
 }
 
-static void judge_verity(const struct judged *j)
+static void check_verity(const struct checked *j)
 {
 	if (!(j->i->flags & INODE_VERITY) || !S_ISREG(j->i->mode))
 		return;
@@ -195,9 +195,9 @@ static void judge_verity(const struct judged *j)
 		say(j, CHECK_INODE_VERITY, NULL, "fs-verity descriptor has the wrong length", 0, 0);
 }
 
-void span_judge(struct check *c, uint64_t tree, struct span *span, const struct span_inode *inode)
+void span_check(struct check *c, uint64_t tree, struct span *span, const struct span_inode *inode)
 {
-	const struct judged j = { c, tree, inode };
+	const struct checked j = { c, tree, inode };
 	const bool known = inode->seen & SEEN_ITEM;
 
 	span->names -= inode->name_hash * span_hash_type(c, known ? dir_type_of_mode(inode->mode) : 0);
@@ -212,12 +212,12 @@ void span_judge(struct check *c, uint64_t tree, struct span *span, const struct 
 		say(&j, CHECK_INODE_MISSING, NULL, "inode has items, but no inode item", 0, 0);
 		return;
 	}
-	judge_names(&j);
-	judge_csums(&j);
-	judge_verity(&j);
-	judge_default_acl(&j);
-	if (judge_kind(&j) && inode->nlink)
-		judge_contents(&j);
+	verify_names(&j);
+	verify_csums(&j);
+	check_verity(&j);
+	check_default_acl(&j);
+	if (check_kind(&j) && inode->nlink)
+		check_contents(&j);
 	if (!inode->nlink && inode->objectid != OID_FIRST_FREE)
 		span->orphans += check_hash(c, HASH_ORPHAN, &inode->objectid, 1, NULL, 0);
 }

@@ -8,7 +8,7 @@
 /* Checks the fields of an INODE_ITEM that can be checked on their own. */
 void span_inode_item(struct span_reader *r, const struct item *item);
 /* Checks an inode that is completely known, and adds its names to the sums of the span. */
-void span_judge(struct check *c, uint64_t tree, struct span *span, const struct span_inode *inode);
+void span_check(struct check *c, uint64_t tree, struct span *span, const struct span_inode *inode);
 /*
  * Withdraws the finding about an inode's link count: @lacking names of it are missing, as reported, and the count is
  * right. With @entries, a directory lacks entries, and @lacking is the length of their names in both of its indexes.

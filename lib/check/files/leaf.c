@@ -43,7 +43,7 @@ static const struct {
 	{ KEY_CHUNK_ITEM, KEY_CHUNK_ITEM, OID_CHUNK_TREE },
 };
 
-static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, uint32_t slot, const struct item *item)
+static void check_item(struct check *c, uint64_t tree, const struct node *leaf, uint32_t slot, const struct item *item)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct item_ctx ctx = c->items;
@@ -72,7 +72,7 @@ static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, 
 }
 
 /* The root tree has its own directory and the v1 cache files; their permissions never change. */
-static void judge_cache_file(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item)
+static void check_cache_file(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item)
 {
 	struct inode_item inode;
 
@@ -92,8 +92,8 @@ static void read_other(struct reader *r, uint64_t tree, const struct node *leaf,
 		const struct item item = leaf_item(leaf, i);
 		struct file_extent fe;
 
-		judge_item(c, tree, leaf, i, &item);
-		judge_cache_file(c, tree, leaf, &item);
+		check_item(c, tree, leaf, i, &item);
+		check_cache_file(c, tree, leaf, &item);
 		if (item.key.type != KEY_EXTENT_DATA || file_extent_decode(&c->items, &item, &fe, NULL))
 			continue;
 		check_extent_fields(c, leaf, &item, &fe);

@@ -29,7 +29,7 @@ static void say(struct check *c, const struct check_block *b, const struct btrki
 }
 
 /* Checks that the keys of a child lie between the pointer to it and the next pointer. */
-static void judge_keys(struct check *c, const struct check_block *b, const struct node *n, uint32_t slot,
+static void check_keys(struct check *c, const struct check_block *b, const struct node *n, uint32_t slot,
 		       const struct below *child)
 {
 	const struct btrkit_key key = node_key(n, slot);
@@ -100,7 +100,7 @@ static void join_children(struct reader *r, const struct check_block *b, const s
 	for (uint32_t i = from; i < n->nritems; i++) {
 		const struct below *child = &r->children[i];
 
-		judge_keys(c, b, n, i, child);
+		check_keys(c, b, n, i, child);
 		if (i == from) {
 			*all = *child;
 			continue;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/check/files/names.h"
-#include "lib/check/files/names_judge.h"
+#include "lib/check/files/names_check.h"
 #include "lib/check/files/span.h"
 #include "lib/check/files/span_dir.h"
 #include "lib/check/findings.h"
@@ -170,7 +170,7 @@ void span_names(struct check *c, const struct check_root *root, const struct spa
 		if (!ret)
 			ret = pass(&n);
 		if (!ret && n.facts.n)
-			names_judge(&n);
+			names_check(&n);
 		many = !ret && !n.told;
 		free(n.facts.at);
 		free(n.buckets);

@@ -21,7 +21,7 @@ struct fact {
 	uint64_t entry;		    /* the hash of the entry */
 	uint16_t len;		    /* length of the name, for names of inodes */
 	uint8_t type, kind;
-	bool alone;	       /* a DIR_ITEM entry without a DIR_INDEX */
+	bool unindexed;	       /* a DIR_ITEM entry without a DIR_INDEX */
 	bool known;	       /* its contradiction is reported for another fact */
 	struct btrkit_key key; /* of the item */
 };

@@ -24,7 +24,7 @@ static void begin_inode(struct span_reader *r, uint64_t objectid)
 	struct span *s = r->span;
 
 	if (s->last.seen)
-		span_judge(r->c, r->leaf->owner, s, &s->last);
+		span_check(r->c, r->leaf->owner, s, &s->last);
 	r->inode = s->first.seen ? &s->last : &s->first;
 	*r->inode = (struct span_inode){ .objectid = objectid, .seen = SEEN_INODE, .gap = UINT64_MAX };
 }
@@ -49,7 +49,7 @@ static void verity_desc(struct span_reader *r, const struct item *item)
 }
 
 /* @return whether the item belongs to no inode */
-static bool stands_alone(const struct item *item)
+static bool is_without_inode(const struct item *item)
 {
 	return (item->key.type == KEY_ORPHAN_ITEM && item->key.objectid == OID_ORPHAN) ||
 	       (!item->key.type && item->key.objectid == OID_FREE_SPACE);
@@ -99,7 +99,7 @@ void span_leaf(struct check *c, const struct node *leaf, bool full_backref, stru
 	for (uint32_t i = 0; i < leaf->nritems; i++) {
 		const struct item item = leaf_item(leaf, i);
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
-		const bool alone = stands_alone(&item);
+		const bool alone = is_without_inode(&item);
 
 		if (!item_type_find(&item.key)) {
 			check_unknown_item(c, leaf->owner, leaf, &item);
@@ -181,14 +181,14 @@ void span_join(struct check *c, uint64_t tree, struct span *left, const struct s
 		if (!right.last.seen)
 			return;
 		if (left->last.seen)
-			span_judge(c, tree, left, &left->last);
+			span_check(c, tree, left, &left->last);
 		left->last = right.last;
 		return;
 	}
 	if (left->last.seen)
-		span_judge(c, tree, left, &left->last);
+		span_check(c, tree, left, &left->last);
 	if (right.last.seen)
-		span_judge(c, tree, left, &right.first);
+		span_check(c, tree, left, &right.first);
 	left->last = right.last.seen ? right.last : right.first;
 }
 

@@ -51,7 +51,7 @@ static bool is_repeated(const struct item *item, const struct dir_entry *entry)
 }
 
 /* @nth: index of the entry in its item */
-static void judge_entry(struct span_reader *r, const struct item *item, const struct dir_entry *e, unsigned nth)
+static void check_entry(struct span_reader *r, const struct item *item, const struct dir_entry *e, unsigned nth)
 {
 	const bool index = item->key.type == KEY_DIR_INDEX;
 
@@ -82,7 +82,7 @@ void span_entries(struct span_reader *r, const struct item *item)
 		const uint64_t name = span_hash_name(r->c, item->key.objectid, e.name, e.name_len);
 		const uint64_t entry = span_hash_entry(r->c, name, &e.location, e.type);
 
-		judge_entry(r, item, &e, i);
+		check_entry(r, item, &e, i);
 		r->inode->bytes += e.name_len;
 		if (item->key.type == KEY_DIR_ITEM) {
 			r->inode->entries -= entry;

@@ -4,7 +4,7 @@
 
 #include "lib/check/data/compressed.h"
 #include "lib/check/data/csums.h"
-#include "lib/check/data/data_bare.h"
+#include "lib/check/data/data_nodatasum.h"
 #include "lib/check/files/extent_fields.h"
 #include "lib/check/files/file_refs.h"
 #include "lib/check/files/span.h"
@@ -39,7 +39,7 @@ void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uin
  * Another reference to the extent may have received data by log replay. The checksums remain when that reference is
  * gone, and Linux then does not write in place.
  */
-static void judge_kept(struct span_reader *r, const struct item *item, const struct file_extent *fe, uint64_t found)
+static void check_prealloc(struct span_reader *r, const struct item *item, const struct file_extent *fe, uint64_t found)
 {
 	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "disk_bytenr" };
 	struct check_extent *e = check_find_extent(&r->c->tables, fe->disk_bytenr, r->c->items.sectorsize,
@@ -48,14 +48,14 @@ static void judge_kept(struct span_reader *r, const struct item *item, const str
 	if (!found || !e || check_extent_start(e) != fe->disk_bytenr)
 		return;
 	if (e->refs == 1)
-		check_say(r->c, CHECK_FILE_CSUM_KEPT, &at, "%" PRIu64 " bytes of preallocated space have checksums",
+		check_say(r->c, CHECK_FILE_CSUM_PREALLOC, &at, "%" PRIu64 " bytes of preallocated space have checksums",
 			  found);
-	else if (!(e->place & CHECK_EXTENT_KEPT_CSUM))
-		atomic_fetch_or(&e->place, CHECK_EXTENT_KEPT_CSUM);
+	else if (!(e->place & CHECK_EXTENT_PREALLOC_CSUM))
+		atomic_fetch_or(&e->place, CHECK_EXTENT_PREALLOC_CSUM);
 }
 
 /* Relocation copies data first, and its checksums, if any, later. */
-static void judge_csums(struct span_reader *r, const struct item *item, const struct file_extent *fe)
+static void verify_csums(struct span_reader *r, const struct item *item, const struct file_extent *fe)
 {
 	const uint64_t start = fe->compression ? fe->disk_bytenr : fe->disk_bytenr + fe->offset;
 	const uint64_t length = fe->compression ? fe->disk_num_bytes : fe->num_bytes;
@@ -67,16 +67,16 @@ static void judge_csums(struct span_reader *r, const struct item *item, const st
 	if (found)
 		r->inode->seen |= SEEN_CSUM;
 	if (fe->type == FILE_EXTENT_PREALLOC) {
-		judge_kept(r, item, fe, found);
+		check_prealloc(r, item, fe, found);
 		return;
 	}
 	if (found < length) {
 		r->inode->seen |= fe->compression ? SEEN_NO_CSUM | SEEN_BARE_ZIP : SEEN_NO_CSUM;
-		check_bare_data(r->c, start, length);
+		check_nodatasum_data(r->c, start, length);
 	}
 }
 
-static void judge_place(struct span_reader *r, const struct item *item, const struct file_extent *fe)
+static void check_place(struct span_reader *r, const struct item *item, const struct file_extent *fe)
 {
 	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "disk_bytenr" };
 	const uint64_t start = fe->compression ? fe->disk_bytenr : fe->disk_bytenr + fe->offset;
@@ -109,8 +109,8 @@ void span_extent(struct span_reader *r, const struct item *item)
 		length = fe.num_bytes;
 		if (fe.disk_bytenr) {
 			r->inode->bytes += length;
-			judge_csums(r, item, &fe);
-			judge_place(r, item, &fe);
+			verify_csums(r, item, &fe);
+			check_place(r, item, &fe);
 		}
 	}
 	span_add_extents(r->c, r->leaf->owner, r->inode, item->key.offset, item->key.offset + length, UINT64_MAX);

@@ -71,7 +71,7 @@ static void tell_orphans(struct check *c, const struct check_root *root, struct 
 	}
 }
 
-static void judge_orphans(struct check *c, const struct check_root *root, uint64_t orphans)
+static void check_orphans(struct check *c, const struct check_root *root, uint64_t orphans)
 {
 	struct cursor cur;
 	uint64_t sum;
@@ -83,7 +83,7 @@ static void judge_orphans(struct check *c, const struct check_root *root, uint64
 }
 
 /* Checks that the first inode of a tree is its top directory. */
-static void judge_top(struct check *c, const struct check_root *root, const struct span *all)
+static void check_top(struct check *c, const struct check_root *root, const struct span *all)
 {
 	const struct btrkit_key key = { OID_FIRST_FREE, KEY_INODE_ITEM, 0 };
 	const struct check_place at = { root->root.id, 0, &key, NULL };
@@ -113,14 +113,14 @@ bool span_tree(struct check *c, const struct check_root *root, const struct span
 	if (span.flags & SPAN_GAP_RIGHT && span.first.seen)
 		(span.last.seen ? &span.last : &span.first)->seen |= SEEN_DOUBT;
 	if (span.first.seen)
-		span_judge(c, root->root.id, &span, &span.first);
+		span_check(c, root->root.id, &span, &span.first);
 	if (span.last.seen)
-		span_judge(c, root->root.id, &span, &span.last);
+		span_check(c, root->root.id, &span, &span.last);
 	if (span.flags & (SPAN_LOST | SPAN_DOUBT))
 		return false;
-	judge_top(c, root, &span);
+	check_top(c, root, &span);
 	if (span.orphans)
-		judge_orphans(c, root, span.orphans);
+		check_orphans(c, root, span.orphans);
 	if (span.names || span.entries)
 		span_names(c, root, &span);
 	return !span.names && !span.entries;

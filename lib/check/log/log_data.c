@@ -195,9 +195,9 @@ int log_data_csums(void *ctx, const struct sweep_log_item *at, uint64_t start, u
 }
 
 /* Returns the number of bytes in a range without a checksum in the log or in the checksum tree. */
-static uint64_t bare_bytes(struct log *l, const struct range *range)
+static uint64_t nodatasum_bytes(struct log *l, const struct range *range)
 {
-	uint64_t bare = 0, pos = range->start;
+	uint64_t nodatasum = 0, pos = range->start;
 
 	while (pos < range_end(range)) {
 		const struct check_log_sum *s = sums_behind(l, pos);
@@ -209,24 +209,25 @@ static uint64_t bare_bytes(struct log *l, const struct range *range)
 		}
 		if (s && s->start < end)
 			end = s->start;
-		bare += end - pos - check_csum_bytes(l->c, pos, end - pos, &l->hints.csum);
+		nodatasum += end - pos - check_csum_bytes(l->c, pos, end - pos, &l->hints.csum);
 		pos = end;
 	}
-	return bare;
+	return nodatasum;
 }
 
 static void check_wanted(struct log *l, const struct log_wanted *w)
 {
 	const struct btrkit_key key = { w->objectid, KEY_EXTENT_DATA, w->offset };
-	const uint64_t bare = bare_bytes(l, &w->range);
+	const uint64_t nodatasum = nodatasum_bytes(l, &w->range);
 	const struct check_place at = { OID_TREE_LOG, w->leaf, &key, "disk_bytenr" };
 
-	if (!w->none && bare)
-		check_say(l->c, CHECK_LOG_CSUM, &at, "%" PRIu64 " bytes of data in a log tree have no checksums", bare);
-	if (w->none && bare < w->range.length)
+	if (!w->none && nodatasum)
+		check_say(l->c, CHECK_LOG_CSUM, &at, "%" PRIu64 " bytes of data in a log tree have no checksums",
+			  nodatasum);
+	if (w->none && nodatasum < w->range.length)
 		check_say(l->c, CHECK_LOG_CSUM, &at,
 			  "%" PRIu64 " bytes of data in a log tree have checksums, but their file has nodatasum",
-			  w->range.length - bare);
+			  w->range.length - nodatasum);
 }
 
 void log_data_end(struct log *l)

@@ -77,7 +77,7 @@ static bool find_owners(struct count *n)
 		const struct check_qgroup *g;
 
 		btrkit_usage_get_owner(n->usage, i, &owner);
-		if (owner.kind == BTRKIT_USAGE_DYING || owner.kind == BTRKIT_USAGE_RELOCATION)
+		if (owner.kind == BTRKIT_USAGE_DROPPED || owner.kind == BTRKIT_USAGE_RELOCATION)
 			return false;
 		g = check_qgroup_find(n->q, owner.id);
 		n->own[i] = g ? (uint32_t)number_of(n->q, g) : NONE;

@@ -90,7 +90,7 @@ static bool has_relation(const struct check_quota *q, uint64_t a, uint64_t b)
 	return low < q->relations.n && at[low].member == a && at[low].parent == b;
 }
 
-static void judge_relations(struct check_quota *q)
+static void check_relations(struct check_quota *q)
 {
 	const struct check_relation *at = q->relations.at;
 
@@ -106,7 +106,7 @@ static void judge_relations(struct check_quota *q)
 	}
 }
 
-static void judge_status(struct check_quota *q)
+static void check_status(struct check_quota *q)
 {
 	const struct qgroup_status *s = &q->status;
 	const struct btrkit_key key = KEY(0, KEY_QGROUP_STATUS, 0);
@@ -127,7 +127,7 @@ static void judge_status(struct check_quota *q)
 		    "qgroup counters are from another generation, so Linux considers them inconsistent");
 }
 
-static void judge_config(struct check_quota *q)
+static void check_config(struct check_quota *q)
 {
 	const struct check_root *roots = q->c->roots.at;
 	const struct check_qgroup *groups = q->groups.at;
@@ -136,8 +136,8 @@ static void judge_config(struct check_quota *q)
 		say(q, CHECK_QGROUP_CONFIG, NULL, NULL, "quota tree has no status item");
 		return;
 	}
-	judge_status(q);
-	judge_relations(q);
+	check_status(q);
+	check_relations(q);
 	for (size_t i = 0; i < q->groups.n; i++)
 		if (!groups[i].has_limit)
 			say(q, CHECK_QGROUP_CONFIG, &KEY(0, KEY_QGROUP_INFO, groups[i].id), NULL,
@@ -162,7 +162,7 @@ static void tell(struct check_quota *q, const struct check_qgroup *g, const char
 	check_tell_values(q->c, CHECK_QGROUP_COUNT, &what, said, counted);
 }
 
-static void judge_counts(struct check_quota *q)
+static void check_counts(struct check_quota *q)
 {
 	const struct check_qgroup *g = q->groups.at;
 	const bool simple = q->status.flags & QGROUP_STATUS_SIMPLE_MODE;
@@ -201,10 +201,10 @@ int check_qgroups(struct check *c)
 	if (!root || c->blocks_lost || c->extents_lost)
 		return 0;
 	if (!check_each_item(c, &root->root, &lost, take, &q) && !lost) {
-		judge_config(&q);
+		check_config(&q);
 		if (q.has_status && trusted(&q)) {
 			check_tables_release(&c->tables);
-			judge_counts(&q);
+			check_counts(&q);
 		}
 	}
 	free(q.groups.at);

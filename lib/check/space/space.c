@@ -10,8 +10,7 @@
 
 #include <inttypes.h>
 
-
-static void judge_groups(struct check *c)
+static void check_groups(struct check *c)
 {
 	const struct check_group *groups = c->groups.at;
 	uint64_t totals[] = { c->fs->super.bytes_used, 0 };
@@ -40,15 +39,15 @@ int check_space(struct check *c)
 
 	if (c->extents_lost)
 		return 0;
-	judge_groups(c);
+	check_groups(c);
 	if (has != !!tree && (tree || !c->roots_lost))
 		check_say(c, CHECK_SPACE_FEATURE, &(struct check_place){ .field = "compat_ro_flags" }, "%s",
 			  has ? "free-space-tree is set, but there is no free space tree" :
 				"there is a free space tree, but free-space-tree is not set");
 	/* Linux rebuilds a free space tree that is not marked as valid. */
 	if (has && tree && super->compat_ro & COMPAT_RO_FREE_SPACE_TREE_VALID)
-		space_judge_tree(c, &tree->root);
+		space_check_tree(c, &tree->root);
 	if (!has && super->cache_generation == super->generation)
-		space_judge_caches(c);
+		space_check_caches(c);
 	return c->failed;
 }

@@ -29,7 +29,7 @@ static int data_end(struct cursor *cur, uint64_t ino, uint64_t size, uint64_t *e
 }
 
 /* Linux reads all pages up to the file size, and crashes if one is missing. @return whether that was reported */
-static bool judge_size(struct check *c, const struct space_cache_group *cache)
+static bool check_size(struct check *c, const struct space_cache_group *cache)
 {
 	const struct btrkit_key *key = &cache->header.location;
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -61,7 +61,7 @@ static bool judge_size(struct check *c, const struct space_cache_group *cache)
 	return told;
 }
 
-static void judge_group(struct space *s, const struct check_group *g)
+static void validate_group(struct space *s, const struct check_group *g)
 {
 	const struct block_group group = space_group(g);
 	struct gaps gaps = { .s = s, .group = { g->start, g->length }, .pos = g->start };
@@ -76,7 +76,7 @@ static void judge_group(struct space *s, const struct check_group *g)
 		return;
 	}
 	if (cache.state == SPACE_CACHE_IGNORED || cache.state == SPACE_CACHE_USABLE)
-		told = judge_size(s->c, &cache);
+		told = check_size(s->c, &cache);
 	if (!told && cache.state == SPACE_CACHE_IGNORED && !cache.unfinished)
 		check_say(s->c, CHECK_SPACE_CACHE_FILE,
 			  &(struct check_place){ OID_ROOT_TREE, 0, &KEY(OID_FREE_SPACE, 0, g->start) },
@@ -91,12 +91,12 @@ static void judge_group(struct space *s, const struct check_group *g)
 		check_fail(s->c, ret, &what);
 }
 
-void space_judge_caches(struct check *c)
+void space_check_caches(struct check *c)
 {
 	const struct check_group *groups = c->groups.at;
 	struct space s = { .c = c };
 
 	for (size_t i = 0; i < c->groups.n && !check_failed(c); i++)
 		if (groups[i].chunk && groups[i].item)
-			judge_group(&s, &groups[i]);
+			validate_group(&s, &groups[i]);
 }

@@ -4,6 +4,6 @@
 
 #include "lib/check/state.h"
 
-void space_judge_caches(struct check *c);
+void space_check_caches(struct check *c);
 
 #endif

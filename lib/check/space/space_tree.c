@@ -45,7 +45,7 @@ static void tell(struct check *c, enum check_code code, int ret, struct btrkit_e
 	}
 }
 
-static void judge_group(struct space *s, struct free_space_tree *t, const struct check_group *g)
+static void validate_group(struct space *s, struct free_space_tree *t, const struct check_group *g)
 {
 	const struct block_group group = space_group(g);
 	struct gaps gaps = { .s = s, .group = { g->start, g->length }, .pos = g->start };
@@ -73,7 +73,7 @@ static void pass(void *ctx, const struct item *item)
 	(void)item;
 }
 
-void space_judge_tree(struct check *c, const struct tree_root *root)
+void space_check_tree(struct check *c, const struct tree_root *root)
 {
 	const struct check_group *groups = c->groups.at;
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -88,7 +88,7 @@ void space_judge_tree(struct check *c, const struct tree_root *root)
 	ret = free_space_tree_begin(&t, c->fs, tell_stray, c, &what);
 	for (size_t i = 0; !ret && i < c->groups.n && !check_failed(c); i++)
 		if (groups[i].chunk || groups[i].item)
-			judge_group(&s, &t, &groups[i]);
+			validate_group(&s, &t, &groups[i]);
 	if (!ret)
 		ret = free_space_tree_end(&t, &what);
 	if (ret)

@@ -4,6 +4,6 @@
 
 #include "lib/check/state.h"
 
-void space_judge_tree(struct check *c, const struct tree_root *root);
+void space_check_tree(struct check *c, const struct tree_root *root);
 
 #endif

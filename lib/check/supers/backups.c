@@ -47,7 +47,7 @@ static bool find_root(struct check *c, uint64_t id, struct tree_root *ret)
 }
 
 /* @return the name of the first wrong field, or NULL */
-static const char *judge_slot(struct check *c, const struct disk_root_backup *d)
+static const char *check_slot(struct check *c, const struct disk_root_backup *d)
 {
 	struct backup trees[BACKUPS];
 
@@ -67,7 +67,7 @@ static const char *judge_slot(struct check *c, const struct disk_root_backup *d)
 }
 
 /* Blocks of older commits may have been overwritten, so only impossible values are wrong. */
-static const char *judge_shape(struct check *c, const struct disk_root_backup *d)
+static const char *check_shape(struct check *c, const struct disk_root_backup *d)
 {
 	struct backup trees[BACKUPS];
 
@@ -88,7 +88,7 @@ static void blame(struct check *c, unsigned slot, const char *field, const char 
 		  message);
 }
 
-void supers_judge_backups(struct check *c)
+void supers_check_backups(struct check *c)
 {
 	const struct super *s = &c->fs->super;
 	const char *wrong = NULL;
@@ -97,14 +97,14 @@ void supers_judge_backups(struct check *c)
 
 	for (unsigned i = 0; i < SUPER_BACKUPS; i++) {
 		const struct disk_root_backup *d = &s->disk.backups[i];
-		const char *field = judge_shape(c, d);
+		const char *field = check_shape(c, d);
 
 		if (field)
 			blame(c, i, field, "has an impossible address, level or generation");
 		right |= !field && le64_get(d->tree_root_gen) > s->generation;
 		if (field || le64_get(d->tree_root_gen) != s->generation)
 			continue;
-		field = judge_slot(c, d);
+		field = check_slot(c, d);
 		right |= !field;
 		if (field && !wrong) {
 			wrong = field;

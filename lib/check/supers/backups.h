@@ -5,6 +5,6 @@
 #include "lib/check/state.h"
 
 /* Checks its backup roots. */
-void supers_judge_backups(struct check *c);
+void supers_check_backups(struct check *c);
 
 #endif

@@ -28,7 +28,7 @@ static void blame(struct check *c, enum check_code code, const char *field, cons
 	check_say(c, code, &(struct check_place){ .field = field }, "%s", message);
 }
 
-static void judge_numbers(struct check *c, const struct super *s)
+static void check_numbers(struct check *c, const struct super *s)
 {
 	const uint32_t stripesize = le32_get(s->disk.stripesize);
 	const uint64_t root_dir = le64_get(s->disk.root_dir_objectid);
@@ -66,7 +66,7 @@ static uint64_t known_compat_ro(void)
 	return known;
 }
 
-static void judge_features(struct check *c, const struct super *s)
+static void check_features(struct check *c, const struct super *s)
 {
 	const uint64_t valid = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
 	const uint64_t unknown = s->compat_ro & ~known_compat_ro();
@@ -86,13 +86,13 @@ static void judge_features(struct check *c, const struct super *s)
 		      s->nodesize, s->sectorsize);
 }
 
-void supers_judge_fields(struct check *c)
+void supers_check_fields(struct check *c)
 {
 	const struct super *s = &c->fs->super;
 	char list[FEATURES_TEXT];
 
-	judge_numbers(c, s);
-	judge_features(c, s);
+	check_numbers(c, s);
+	check_features(c, s);
 	if (features_half_done(s, list, sizeof(list)))
 		blame(c, CHECK_SUPER_UNFINISHED, "flags", "%s", list);
 	if (s->flags & FLAG_ERROR)

@@ -5,6 +5,6 @@
 #include "lib/check/state.h"
 
 /* Checks the fields of the superblock in use. */
-void supers_judge_fields(struct check *c);
+void supers_check_fields(struct check *c);
 
 #endif

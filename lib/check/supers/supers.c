@@ -104,8 +104,8 @@ static bool expected(const struct copies *on, unsigned mirror)
 	return !mirror || !on->total_bytes || super_offset(mirror) + SUPER_SIZE < on->total_bytes;
 }
 
-static void judge_mirror(const struct copies *on, const struct super *primary, const struct super *s, unsigned mirror,
-			 uint64_t at)
+static void verify_mirror(const struct copies *on, const struct super *primary, const struct super *s, unsigned mirror,
+			  uint64_t at)
 {
 	const uint64_t values[] = { s->generation, primary->generation };
 	const bool log = primary->log_root && !s->log_root;
@@ -125,7 +125,7 @@ static void judge_mirror(const struct copies *on, const struct super *primary, c
 }
 
 /* Compares the primary superblock of a device with the one in use, which may be another device's. */
-static void judge_primary(const struct copies *on, const struct super *s, uint64_t at)
+static void check_primary(const struct copies *on, const struct super *s, uint64_t at)
 {
 	const struct super *used = &on->c->fs->super;
 	const uint64_t values[] = { s->generation, used->generation };
@@ -172,7 +172,7 @@ static bool read_copy(const struct copies *on, unsigned mirror, struct super *re
 	return false;
 }
 
-static void judge_device(struct copies *on)
+static void verify_device(struct copies *on)
 {
 	struct super primary, s;
 	uint64_t at;
@@ -180,13 +180,13 @@ static void judge_device(struct copies *on)
 
 	if (found) {
 		on->total_bytes = le64_get(primary.disk.dev_item.total_bytes);
-		judge_primary(on, &primary, at);
+		check_primary(on, &primary, at);
 	}
 	for (unsigned mirror = 1; mirror < SUPER_MIRRORS; mirror++) {
 		if (!read_copy(on, mirror, &s, &at) || !expected(on, mirror))
 			continue;
 		if (found)
-			judge_mirror(on, &primary, &s, mirror, at);
+			verify_mirror(on, &primary, &s, mirror, at);
 	}
 }
 
@@ -198,9 +198,9 @@ int check_supers(struct check *c)
 		struct copies on = { .c = c, .io = volume_device(v, i).io, .devid = volume_device(v, i).devid };
 
 		if (on.io)
-			judge_device(&on);
+			verify_device(&on);
 	}
-	supers_judge_fields(c);
-	supers_judge_backups(c);
+	supers_check_fields(c);
+	supers_check_backups(c);
 	return c->failed;
 }

@@ -35,23 +35,23 @@ static bool can_be(uint64_t target, size_t devices)
 	return target == BG_DUP || devices >= profile->min_stripes;
 }
 
-static void judge_target(struct check *c, const struct item *item, const struct disk_balance_args *args,
+static void check_target(struct check *c, const struct item *item, const struct disk_balance_args *args,
 			 const char *field)
 {
 	if (le64_get(args->flags) & ARGS_CONVERT && !can_be(le64_get(args->target), volume_num_devices(c->fs->volume)))
 		blame(c, item, field, "interrupted balance converts to an impossible profile");
 }
 
-static void judge(struct check *c, const struct item *item)
+static void check_item(struct check *c, const struct item *item)
 {
 	const struct disk_balance *b = (const struct disk_balance *)item->data;
 	const uint64_t mixed = BALANCE_DATA | BALANCE_METADATA;
 
 	if (item_validate(&c->items, item, NULL))
 		return;
-	judge_target(c, item, &b->data, "data.target");
-	judge_target(c, item, &b->meta, "meta.target");
-	judge_target(c, item, &b->sys, "sys.target");
+	check_target(c, item, &b->data, "data.target");
+	check_target(c, item, &b->meta, "meta.target");
+	check_target(c, item, &b->sys, "sys.target");
 	if (c->items.incompat & INCOMPAT_MIXED_GROUPS && le64_get(b->flags) & mixed &&
 	    ((le64_get(b->flags) & mixed) != mixed || memcmp(&b->data, &b->meta, sizeof(b->data))))
 		blame(c, item, "flags",
@@ -67,7 +67,7 @@ int check_balance(struct check *c)
 		return 0;
 	cursor_init(&cur, c->fs, &root->root);
 	if (!check_find(c, &cur, &KEY(OID_BALANCE, KEY_TEMPORARY_ITEM, 0)))
-		judge(c, &cur.item);
+		check_item(c, &cur.item);
 	cursor_release(&cur);
 	return c->failed;
 }

@@ -97,7 +97,7 @@ static int end_extent(struct load *l)
 }
 
 /* Checks the location of an extent, and adds it to the used space of its block group. */
-static void judge_place(struct load *l)
+static void check_place(struct load *l)
 {
 	const struct extent_item *e = &l->item;
 	const uint64_t wanted = e->flags & EXTENT_FLAG_DATA ? BG_DATA : BG_METADATA | BG_SYSTEM;
@@ -204,7 +204,7 @@ static void take_extent(struct load *l, const struct item *item)
 		return;
 	}
 	l->have = true;
-	judge_place(l);
+	check_place(l);
 	l->end = l->item.bytenr + l->item.num_bytes;
 	if (l->doubt)
 		return;
@@ -276,7 +276,7 @@ static void tell_super(struct check *c, const struct range *super, uint64_t star
 }
 
 /* Reports extents that overlap a superblock copy, which the next commit would overwrite. Needs complete tables. */
-static void judge_super(struct check *c, const struct range *super)
+static void check_super(struct check *c, const struct range *super)
 {
 	const struct check_table *extents = &c->tables.extents, *blocks = &c->tables.blocks;
 	size_t i = check_table_lower_bound(extents, super->start, NULL);
@@ -301,7 +301,7 @@ static void judge_super(struct check *c, const struct range *super)
 }
 
 /* The start of each device is reserved too, but never written: extents of old versions there are accepted. */
-static void judge_supers(struct check *c)
+static void verify_supers(struct check *c)
 {
 	const struct check_group *groups = c->groups.at;
 
@@ -320,7 +320,7 @@ static void judge_supers(struct check *c)
 			const uint64_t start = supers.at[k].start < first ? first : supers.at[k].start;
 
 			if (start < end)
-				judge_super(c, &(struct range){ start, end - start });
+				check_super(c, &(struct range){ start, end - start });
 		}
 		block_group_supers_release(&supers);
 	}
@@ -337,7 +337,7 @@ int check_extents(struct check *c)
 	}
 	if (!check_each_item(c, &root->root, &c->extents_lost, take_item, &l))
 		end_extent(&l);
-	judge_supers(c);
+	verify_supers(c);
 	free(l.inline_refs.at);
 	free(l.near.at);
 	return c->failed;

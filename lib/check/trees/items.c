@@ -74,5 +74,5 @@ bool check_reread(struct check *c, const struct node_ref *ref, uint8_t *buf)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	return !ended_by_memory(c, node_read_alone(c->fs, ref, buf, &err), &err);
+	return !ended_by_memory(c, node_read_uncached(c->fs, ref, buf, &err), &err);
 }

@@ -290,14 +290,14 @@ static void compare_refs(struct refs *r)
 }
 
 /* All file extents of a data extent must have the same compression. */
-static void judge_kinds(struct check *c)
+static void check_kinds(struct check *c)
 {
 	for (size_t i = 0; i < c->tables.extents.n; i++) {
 		const struct check_extent *e = check_extent_at(&c->tables, i);
 		unsigned kinds = e->place & CHECK_EXTENT_KINDS;
 
 		/* Preallocated space is not compressed. */
-		if (e->place & CHECK_EXTENT_KEPT)
+		if (e->place & CHECK_EXTENT_PREALLOC)
 			kinds |= CHECK_EXTENT_KIND(BTRKIT_COMPRESSION_NONE);
 		if (__builtin_popcount(kinds) > 1)
 			check_say(c, CHECK_EXTENT_COMPRESSION,
@@ -310,7 +310,7 @@ int check_refs(struct check *c)
 {
 	struct refs r = { .c = c };
 
-	judge_kinds(c);
+	check_kinds(c);
 	if (c->extents_lost)
 		return 0;
 	for (unsigned times = 0; !check_failed(c); times++) {

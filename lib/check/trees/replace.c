@@ -32,7 +32,7 @@ static bool has_device(const struct check *c, uint64_t devid, bool at_hand)
 	return false;
 }
 
-static void judge(struct check *c, const struct item *item)
+static void check_item(struct check *c, const struct item *item)
 {
 	const struct disk_dev_replace *d = (const struct disk_dev_replace *)item->data;
 	const struct check_place at = { OID_DEV_TREE, 0, &item->key, "state" };
@@ -68,7 +68,7 @@ int check_replace(struct check *c)
 	if (!ret && !item_validate(&c->items, &cur.item, NULL))
 		item = cur.item;
 	if (ret >= 0)
-		judge(c, &item);
+		check_item(c, &item);
 	cursor_release(&cur);
 	return c->failed;
 }

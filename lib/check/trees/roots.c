@@ -50,7 +50,7 @@ static void add(struct check *c, const struct tree_root *root, const struct root
 }
 
 /* Checks the drop progress of a subvolume. Linux does not check that the tree has that level. */
-static void judge_drop(struct check *c, const struct btrkit_key *key, const struct root_item *item)
+static void check_drop(struct check *c, const struct btrkit_key *key, const struct root_item *item)
 {
 	const bool begun = item->drop_progress.objectid || item->drop_progress.type || item->drop_progress.offset;
 
@@ -65,7 +65,7 @@ static void judge_drop(struct check *c, const struct btrkit_key *key, const stru
 }
 
 /* Linux does not need this field for the top-level and data relocation trees, but btrfs check does. */
-static void judge_dir(struct check *c, const struct btrkit_key *key, const struct root_item *item)
+static void check_dir(struct check *c, const struct btrkit_key *key, const struct root_item *item)
 {
 	const bool has_files = oid_is_file_tree(key->objectid) || key->objectid == OID_DATA_RELOC_TREE;
 
@@ -74,7 +74,7 @@ static void judge_dir(struct check *c, const struct btrkit_key *key, const struc
 }
 
 /* Reports trees that nothing in the filesystem uses. */
-static void judge_id(struct check *c, const struct btrkit_key *key)
+static void check_id(struct check *c, const struct btrkit_key *key)
 {
 	const uint64_t id = key->objectid;
 	const struct check_root *before = (const struct check_root *)c->roots.at + c->roots.n - 1;
@@ -93,7 +93,7 @@ static void judge_id(struct check *c, const struct btrkit_key *key)
 		    "root item has a non-zero offset, so Linux does not find it");
 }
 
-static void judge(struct check *c, const struct item *at, const struct root_item *item)
+static void check_root_item(struct check *c, const struct item *at, const struct root_item *item)
 {
 	const struct btrkit_key *key = &at->key;
 
@@ -102,9 +102,9 @@ static void judge(struct check *c, const struct item *at, const struct root_item
 		    "generation and generation_v2 of the root item differ");
 	if (item->generation > c->fs->super.generation)
 		say(c, CHECK_ROOT_GENERATION, key, "generation", "root item is newer than the superblock");
-	judge_drop(c, key, item);
-	judge_dir(c, key, item);
-	judge_id(c, key);
+	check_drop(c, key, item);
+	check_dir(c, key, item);
+	check_id(c, key);
 }
 
 static void take(void *ctx, const struct item *item)
@@ -121,12 +121,12 @@ static void take(void *ctx, const struct item *item)
 		return;
 	}
 	tree = tree_root_of(&item->key, &root);
-	judge(c, item, &root);
+	check_root_item(c, item, &root);
 	add(c, &tree, &root);
 }
 
 /* Reports missing trees that Linux requires for mounting. */
-static void judge_missing(struct check *c)
+static void verify_missing(struct check *c)
 {
 	const struct {
 		uint64_t id;
@@ -154,7 +154,7 @@ int check_roots(struct check *c)
 	add(c, &c->fs->root_tree, NULL);
 	add(c, &c->fs->chunk_tree, NULL);
 	if (!check_each_item(c, &c->fs->root_tree, &c->roots_lost, take, c))
-		judge_missing(c);
+		verify_missing(c);
 	c->blocks_lost |= c->roots_lost;
 	return c->failed;
 }

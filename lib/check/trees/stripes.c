@@ -49,7 +49,7 @@ static bool is_of(const struct volume_chunk *chunk, const struct disk_raid_strid
 	return false;
 }
 
-static void judge_copies(struct stripes *s, const struct item *item, const struct check_group *group)
+static void verify_copies(struct stripes *s, const struct item *item, const struct check_group *group)
 {
 	const struct volume *v = s->c->fs->volume;
 	const size_t number = volume_find_chunk(v, group->start);
@@ -67,7 +67,7 @@ static void judge_copies(struct stripes *s, const struct item *item, const struc
 			      "copy in the stripe extent is outside the chunk");
 }
 
-static void judge_place(struct stripes *s, const struct item *item)
+static void check_place(struct stripes *s, const struct item *item)
 {
 	const uint64_t start = item->key.objectid, length = item->key.offset;
 	const struct check_group *g = check_group_of(s->c, start, &s->group_hint);
@@ -75,11 +75,11 @@ static void judge_place(struct stripes *s, const struct item *item)
 	if (!g || length > g->start + g->length - start || !(g->flags & BG_DATA))
 		blame(s, CHECK_STRIPE_PLACE, item, "key", "stripe extent is not inside a data block group");
 	else if (is_mapped(g->flags) && !s->c->chunks_lost)
-		judge_copies(s, item, g);
+		verify_copies(s, item, g);
 }
 
 /* Unused entries are replaced when the space is reused. Data in a log has no extent yet. */
-static void judge_use(struct stripes *s, const struct item *item)
+static void check_use(struct stripes *s, const struct item *item)
 {
 	const uint64_t end = item->key.objectid + item->key.offset;
 	const uint32_t sector = s->c->items.sectorsize;
@@ -111,8 +111,8 @@ static void take(void *ctx, const struct item *item)
 		blame(s, CHECK_STRIPE_PLACE, item, "key.offset", "invalid length of the stripe extent");
 		return;
 	}
-	judge_place(s, item);
-	judge_use(s, item);
+	check_place(s, item);
+	check_use(s, item);
 	if (start < s->end)
 		blame(s, CHECK_STRIPE_OVERLAP, item, "key.objectid", "stripe extent overlaps the previous one");
 	if (start + length <= s->end)

@@ -34,7 +34,7 @@ static bool same_ref(const struct root_ref *a, const struct root_ref *b)
 }
 
 /* @ref points into the item at the caller's cursor, so another one is used. */
-static void judge_other_way(struct subvolumes *s, const struct btrkit_key *key, const struct root_ref *ref)
+static void check_other_way(struct subvolumes *s, const struct btrkit_key *key, const struct root_ref *ref)
 {
 	const bool back = key->type == KEY_ROOT_BACKREF;
 	const struct btrkit_key other = KEY(key->offset, back ? KEY_ROOT_REF : KEY_ROOT_BACKREF, key->objectid);
@@ -72,7 +72,7 @@ static int look_at(struct subvolumes *s, const struct btrkit_key *at, uint64_t i
 }
 
 /* Checks the entries for a subvolume in its parent directory. */
-static void judge_entries(struct subvolumes *s, const struct btrkit_key *key, const struct root_ref *ref)
+static void check_entries(struct subvolumes *s, const struct btrkit_key *key, const struct root_ref *ref)
 {
 	const struct check_root *parent = check_find_root(s->c, key->objectid);
 	const uint64_t hash = dir_name_hash(ref->name, ref->name_len);
@@ -96,7 +96,7 @@ static void judge_entries(struct subvolumes *s, const struct btrkit_key *key, co
 		    "no directory entry with this index points to the subvolume");
 }
 
-static void judge_ref(struct subvolumes *s, const struct item *item)
+static void check_ref(struct subvolumes *s, const struct item *item)
 {
 	const uint64_t child = item->key.type == KEY_ROOT_REF ? item->key.offset : item->key.objectid;
 	struct root_ref ref;
@@ -105,9 +105,9 @@ static void judge_ref(struct subvolumes *s, const struct item *item)
 		return;
 	if (!check_find_root(s->c, child) && !s->c->blocks_lost)
 		say(s->c, CHECK_ROOT_REF, &item->key, "key.offset", "reference to a subvolume that does not exist");
-	judge_other_way(s, &item->key, &ref);
+	check_other_way(s, &item->key, &ref);
 	if (item->key.type == KEY_ROOT_REF)
-		judge_entries(s, &item->key, &ref);
+		check_entries(s, &item->key, &ref);
 }
 
 /* Counts the parents of a subvolume that are not deleted. *up: the last one. @return at most 2; <0: unknown */
@@ -130,7 +130,7 @@ static int num_parents(struct subvolumes *s, uint64_t id, size_t *up)
 	return ret < 0 ? ret : n;
 }
 
-static void judge_subvolume(struct subvolumes *s, const struct btrkit_key *key, uint32_t refs, size_t *up)
+static void check_subvolume(struct subvolumes *s, const struct btrkit_key *key, uint32_t refs, size_t *up)
 {
 	const int parents = num_parents(s, key->objectid, up);
 
@@ -147,7 +147,7 @@ static void judge_subvolume(struct subvolumes *s, const struct btrkit_key *key, 
 		say(s->c, CHECK_ROOT_ORPHAN, key, "refs", "deleted subvolume has no orphan item");
 }
 
-static void judge_root(struct subvolumes *s, const struct check_root *root, size_t *up)
+static void verify_root(struct subvolumes *s, const struct check_root *root, size_t *up)
 {
 	const struct btrkit_key key = KEY(root->root.id, KEY_ROOT_ITEM, root->root.key_offset);
 
@@ -157,11 +157,11 @@ static void judge_root(struct subvolumes *s, const struct check_root *root, size
 	else if (key.objectid == OID_DATA_RELOC_TREE && !root->item.refs)
 		say(s->c, CHECK_ROOT_REFS, &key, "refs", "reference count of the data relocation tree is 0");
 	else if (key.objectid != OID_FS_TREE && oid_is_file_tree(key.objectid))
-		judge_subvolume(s, &key, root->item.refs, up);
+		check_subvolume(s, &key, root->item.refs, up);
 }
 
 /* Follows the parents of each subvolume up to one that was visited: if in the same round, there is a cycle. */
-static void judge_circles(struct subvolumes *s, size_t *round)
+static void verify_circles(struct subvolumes *s, size_t *round)
 {
 	const struct check_root *roots = s->c->roots.at;
 
@@ -179,7 +179,7 @@ static void judge_circles(struct subvolumes *s, size_t *round)
 }
 
 /* The v1 cache files in the root tree may have orphan items too. */
-static void judge_orphan(struct subvolumes *s, const struct btrkit_key *key)
+static void check_orphan(struct subvolumes *s, const struct btrkit_key *key)
 {
 	const struct check_root *root = check_find_root(s->c, key->offset);
 
@@ -191,7 +191,7 @@ static void judge_orphan(struct subvolumes *s, const struct btrkit_key *key)
 }
 
 /* If the entry is missing, Linux never unlocks the block it searched, and deleting any subvolume hangs. */
-static void judge_default(struct subvolumes *s, bool lost)
+static void check_default(struct subvolumes *s, bool lost)
 {
 	static const char name[] = "default";
 	const struct root_ref ref = { .name = (const uint8_t *)name, .name_len = sizeof(name) - 1 };
@@ -218,9 +218,9 @@ static void take_item(void *ctx, const struct item *item)
 	struct subvolumes *s = ctx;
 
 	if (item->key.type == KEY_ROOT_REF || item->key.type == KEY_ROOT_BACKREF)
-		judge_ref(s, item);
+		check_ref(s, item);
 	else if (item->key.type == KEY_ORPHAN_ITEM && item->key.objectid == OID_ORPHAN)
-		judge_orphan(s, &item->key);
+		check_orphan(s, &item->key);
 }
 
 static void walk(struct subvolumes *s)
@@ -231,8 +231,8 @@ static void walk(struct subvolumes *s)
 	if (check_each_item(s->c, &s->c->fs->root_tree, &lost, take_item, s))
 		return;
 	for (size_t i = CHECK_ROOTS_FIRST; i < s->c->roots.n && !check_failed(s->c); i++)
-		judge_root(s, &roots[i], &s->up[i]);
-	judge_default(s, lost || s->c->roots_lost);
+		verify_root(s, &roots[i], &s->up[i]);
+	check_default(s, lost || s->c->roots_lost);
 }
 
 int check_subvolumes(struct check *c)
@@ -246,7 +246,7 @@ int check_subvolumes(struct check *c)
 	cursor_init(&s.refs, c->fs, &c->fs->root_tree);
 	cursor_init(&s.dirs, c->fs, &c->fs->root_tree);
 	walk(&s);
-	judge_circles(&s, s.up + c->roots.n);
+	verify_circles(&s, s.up + c->roots.n);
 	cursor_release(&s.refs);
 	cursor_release(&s.dirs);
 	free(s.up);

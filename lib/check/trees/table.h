@@ -19,8 +19,8 @@
 /* If an extent has several references: a bit for each compression type that file extents give it. */
 #define CHECK_EXTENT_KIND(compression) (2u << (compression))
 #define CHECK_EXTENT_KINDS (15u << 1)
-#define CHECK_EXTENT_KEPT (1u << 5)	 /* preallocated, instead of a compression type */
-#define CHECK_EXTENT_KEPT_CSUM (1u << 6) /* and there are checksums in the preallocated part */
+#define CHECK_EXTENT_PREALLOC (1u << 5)	     /* preallocated, instead of a compression type */
+#define CHECK_EXTENT_PREALLOC_CSUM (1u << 6) /* and there are checksums in the preallocated part */
 
 struct check_extent {
 	atomic_ullong place;
@@ -42,7 +42,7 @@ enum check_block_state {
 	CHECK_REACHED = 1 << 0,
 	CHECK_FILES = 1 << 1,  /* in a file tree */
 	CHECK_WHOLE = 1 << 2,  /* reached completely, with all its children */
-	CHECK_PARTLY = 1 << 3, /* reached by a subvolume being dropped, from its drop key on */
+	CHECK_DROPPED = 1 << 3, /* reached by a subvolume being dropped, from its drop key on */
 	CHECK_ROOT = 1 << 4,   /* root of a tree */
 	CHECK_LOST = 1 << 5,   /* could not be read */
 	CHECK_AGAIN = 1 << 6,  /* reached by more than one pointer */

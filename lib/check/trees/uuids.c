@@ -39,8 +39,8 @@ static bool leads_to_same(struct check *c, const struct item *item, const uint8_
 	return false;
 }
 
-static void judge_root(struct check *c, struct cursor *cur, const struct check_root *root,
-		       const uint8_t uuid[UUID_SIZE], uint8_t type)
+static void verify_root(struct check *c, struct cursor *cur, const struct check_root *root,
+			const uint8_t uuid[UUID_SIZE], uint8_t type)
 {
 	static const uint8_t none[UUID_SIZE];
 	const struct btrkit_key key = key_of(uuid, type);
@@ -57,7 +57,7 @@ static void judge_root(struct check *c, struct cursor *cur, const struct check_r
 }
 
 /* Checks the target of an entry. */
-static void judge_entry(void *ctx, const struct item *item)
+static void check_entry(void *ctx, const struct item *item)
 {
 	struct check *c = ctx;
 	const bool received = item->key.type == KEY_UUID_RECEIVED_SUBVOL;
@@ -78,15 +78,15 @@ static void judge_entry(void *ctx, const struct item *item)
 	}
 }
 
-static void judge_roots(struct check *c, struct cursor *cur)
+static void verify_roots(struct check *c, struct cursor *cur)
 {
 	const struct check_root *roots = c->roots.at;
 
 	for (size_t i = CHECK_ROOTS_FIRST; i < c->roots.n && !check_failed(c); i++) {
 		if (!oid_is_file_tree(roots[i].root.id) || !roots[i].item.refs)
 			continue;
-		judge_root(c, cur, &roots[i], roots[i].item.uuid, KEY_UUID_SUBVOL);
-		judge_root(c, cur, &roots[i], roots[i].item.received_uuid, KEY_UUID_RECEIVED_SUBVOL);
+		verify_root(c, cur, &roots[i], roots[i].item.uuid, KEY_UUID_SUBVOL);
+		verify_root(c, cur, &roots[i], roots[i].item.received_uuid, KEY_UUID_RECEIVED_SUBVOL);
 	}
 }
 
@@ -99,10 +99,10 @@ int check_uuids(struct check *c)
 	/* If the generations differ, the filesystem was written by other software; Linux rescans the tree at mount. */
 	if (!root || c->fs->super.uuid_tree_generation != c->fs->super.generation || c->blocks_lost)
 		return 0;
-	if (check_each_item(c, &root->root, &lost, judge_entry, c))
+	if (check_each_item(c, &root->root, &lost, check_entry, c))
 		return c->failed;
 	cursor_init(&cur, c->fs, &root->root);
-	judge_roots(c, &cur);
+	verify_roots(c, &cur);
 	cursor_release(&cur);
 	return c->failed;
 }

@@ -69,16 +69,16 @@ struct node_ref check_block_ref(const struct check *c, const struct check_block 
 				  (uint8_t)check_block_level(b), NULL };
 }
 
-static bool is_partly_reached(const struct check_block *b)
+static bool is_on_drop_path(const struct check_block *b)
 {
-	return (atomic_load(&b->state) & (CHECK_PARTLY | CHECK_WHOLE)) == CHECK_PARTLY;
+	return (atomic_load(&b->state) & (CHECK_DROPPED | CHECK_WHOLE)) == CHECK_DROPPED;
 }
 
 uint32_t check_first_slot(const struct check *c, const struct check_block *b, const struct node *n, bool *on)
 {
 	if (on)
 		*on = false;
-	return is_partly_reached(b) ? sweep_drop_first(&check_reached_by(c, b)->drop, n, on) : 0;
+	return is_on_drop_path(b) ? sweep_drop_first(&check_reached_by(c, b)->drop, n, on) : 0;
 }
 
 static void say(struct walk *w, enum check_code code, const struct edge *e, const char *field, const char *message)
@@ -133,7 +133,7 @@ static void forget_strays(struct walk *w)
 }
 
 /* Compares the extent tree's record of a block with the first pointer to it. The pointer is taken to be right. */
-static void judge_first(struct walk *w, const struct edge *e, struct check_block *b)
+static void check_first(struct walk *w, const struct edge *e, struct check_block *b)
 {
 	const uint64_t wanted = e->tree == OID_CHUNK_TREE ? BG_SYSTEM : BG_METADATA;
 	const struct check_group *g = check_group_of(w->c, e->bytenr, &w->group_hint);
@@ -153,7 +153,7 @@ static void judge_first(struct walk *w, const struct edge *e, struct check_block
 }
 
 /* Checks a further pointer to a block. @return false: do not follow it */
-static bool judge_again(struct walk *w, const struct edge *e, struct check_block *b)
+static bool check_again(struct walk *w, const struct edge *e, struct check_block *b)
 {
 	const unsigned state = atomic_load(&b->state);
 
@@ -178,7 +178,7 @@ static bool is_of_relocation(struct walk *w, const struct edge *e)
 }
 
 /* Linux treats a block that is newer than the last snapshot as unshared, unless relocation made it. */
-static void judge_shared(struct walk *w, const struct edge *e, const struct check_block *b)
+static void check_shared(struct walk *w, const struct edge *e, const struct check_block *b)
 {
 	if (!(b->place & CHECK_BLOCK_MANY) || e->generation <= e->last_snapshot || e->state & CHECK_RELOC ||
 	    e->tree == OID_TREE_RELOC || is_of_relocation(w, e))
@@ -218,12 +218,12 @@ static void reach(struct walk *w, const struct edge *e)
 	b->sum -= check_ref_hash(w->c, &e->ref, e->bytenr);
 	state = b->state;
 	if (!(state & CHECK_REACHED)) {
-		judge_first(w, e, b);
-	} else if (!judge_again(w, e, b)) {
+		check_first(w, e, b);
+	} else if (!check_again(w, e, b)) {
 		w->c->blocks_lost = true;
 		return;
 	}
-	judge_shared(w, e, b);
+	check_shared(w, e, b);
 	note_snapshot(w, e, b);
 	/* A root that reaches the whole block takes precedence over one that reaches a part. */
 	if (!(state & CHECK_REACHED) || (e->state & CHECK_WHOLE && !(state & CHECK_WHOLE)))
@@ -265,7 +265,7 @@ static void walk_children(struct walk *w, const struct check_block *b, const str
 
 		e.bytenr = ref.bytenr;
 		e.generation = ref.generation;
-		e.state = state | (on ? CHECK_PARTLY : CHECK_WHOLE);
+		e.state = state | (on ? CHECK_DROPPED : CHECK_WHOLE);
 		if (!(e.bytenr & ~CHECK_ADDRESS))
 			reach(w, &e);
 	}
@@ -323,7 +323,7 @@ static void reach_roots(struct walk *w)
 		reach(w, &(struct edge){ .bytenr = r->root.bytenr,
 					 .generation = r->root.generation,
 					 .level = r->root.level,
-					 .state = CHECK_ROOT | (partly ? CHECK_PARTLY : CHECK_WHOLE) |
+					 .state = CHECK_ROOT | (partly ? CHECK_DROPPED : CHECK_WHOLE) |
 						  (sweep_has_files(r->root.id) ? CHECK_FILES : 0) |
 						  (r->root.id == OID_TREE_RELOC ? CHECK_RELOC : 0),
 					 .root = (uint32_t)i,

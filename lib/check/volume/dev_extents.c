@@ -43,7 +43,7 @@ static int compare_stripes(const void *x, const void *y)
 	return a->physical < b->physical ? -1 : a->physical > b->physical;
 }
 
-static void judge_pair(const struct volume_check *v, const struct dev_extent *stripe, const struct dev_extent *e)
+static void check_pair(const struct volume_check *v, const struct dev_extent *stripe, const struct dev_extent *e)
 {
 	const uint64_t chunks[] = { e->chunk_offset, stripe->chunk_offset }, lengths[] = { e->length, stripe->length };
 
@@ -91,13 +91,13 @@ static void compare(const struct volume_check *v)
 		else if (cmp > 0)
 			tell_lonely_extent(v, &extents[j]);
 		else
-			judge_pair(v, &stripes[i].is, &extents[j]);
+			check_pair(v, &stripes[i].is, &extents[j]);
 		i += cmp <= 0;
 		j += cmp >= 0;
 	}
 }
 
-static void judge_overlaps(const struct volume_check *v)
+static void check_overlaps(const struct volume_check *v)
 {
 	const struct dev_extent *extents = v->extents.at;
 
@@ -123,6 +123,6 @@ int volume_dev_extents(struct volume_check *v)
 	if (v->stripes.n)
 		qsort(v->stripes.at, v->stripes.n, sizeof(struct known_stripe), compare_stripes);
 	compare(v);
-	judge_overlaps(v);
+	check_overlaps(v);
 	return v->c->failed;
 }

@@ -54,7 +54,7 @@ struct next {
 };
 
 /* Checks the device extents of a device. They and the stripes are sorted by device. */
-static void judge_extents(const struct volume_check *v, const struct dev_item *device, struct next *at)
+static void verify_extents(const struct volume_check *v, const struct dev_item *device, struct next *at)
 {
 	const struct dev_extent *extents = v->extents.at;
 	uint64_t values[] = { device->bytes_used, 0 };
@@ -80,7 +80,7 @@ static void judge_extents(const struct volume_check *v, const struct dev_item *d
 }
 
 /* Reports device extents and stripes on devices that the filesystem does not have. */
-static void judge_owners(const struct volume_check *v)
+static void check_owners(const struct volume_check *v)
 {
 	const struct dev_extent *extents = v->extents.at;
 	const struct known_stripe *stripes = v->stripes.at;
@@ -112,7 +112,7 @@ static void judge_owners(const struct volume_check *v)
 }
 
 /* Checks the copy of the device item in the device's superblock. */
-static void judge_copy(const struct volume_check *v, const struct dev_item *device, const struct super *super)
+static void check_copy(const struct volume_check *v, const struct dev_item *device, const struct super *super)
 {
 	const struct item item = { KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, super->devid),
 				   (const uint8_t *)&super->disk.dev_item, sizeof(super->disk.dev_item) };
@@ -164,7 +164,7 @@ static bool read_super(struct btrkit_io *io, struct super *ret)
 	return found;
 }
 
-static void judge_device(const struct volume_check *v, const struct dev_item *device)
+static void verify_device(const struct volume_check *v, const struct dev_item *device)
 {
 	const struct volume *volume = v->c->fs->volume;
 	struct btrkit_io *io = NULL;
@@ -184,12 +184,12 @@ static void judge_device(const struct volume_check *v, const struct dev_item *de
 		blame(v, CHECK_DEVICE_SIZE, device->devid, "total_bytes", values,
 		      "device is smaller than its device item says");
 	if (device->devid == v->c->fs->super.devid)
-		judge_copy(v, device, &v->c->fs->super);
+		check_copy(v, device, &v->c->fs->super);
 	else if (read_super(io, &super))
-		judge_copy(v, device, &super);
+		check_copy(v, device, &super);
 }
 
-static void judge_counts(const struct volume_check *v)
+static void check_counts(const struct volume_check *v)
 {
 	const struct super *super = &v->c->fs->super;
 	const struct dev_item *devices = v->devices.at;
@@ -222,11 +222,11 @@ void volume_devices(const struct volume_check *v)
 	struct next next = { 0 };
 
 	for (size_t i = 0; i < v->devices.n && !check_failed(v->c); i++) {
-		judge_extents(v, &devices[i], &next);
-		judge_device(v, &devices[i]);
+		verify_extents(v, &devices[i], &next);
+		verify_device(v, &devices[i]);
 	}
 	if (v->devices_lost)
 		return;
-	judge_owners(v);
-	judge_counts(v);
+	check_owners(v);
+	check_counts(v);
 }

@@ -134,7 +134,7 @@ static void add_group(struct loading *l, const struct known_chunk *chunk, const 
 	}
 }
 
-static void judge_pair(struct loading *l, const struct known_chunk *chunk, const struct block_group *group)
+static void check_pair(struct loading *l, const struct known_chunk *chunk, const struct block_group *group)
 {
 	const struct btrkit_key key = KEY(group->start, KEY_BLOCK_GROUP_ITEM, group->length);
 	const uint64_t lengths[] = { group->length, chunk->length }, flags[] = { group->flags, chunk->type };
@@ -188,7 +188,7 @@ static void compare(struct loading *l)
 				add_group(l, NULL, &groups[j]);
 			j++;
 		} else {
-			judge_pair(l, &chunks[i], &groups[j]);
+			check_pair(l, &chunks[i], &groups[j]);
 			add_group(l, &chunks[i++], &groups[j++]);
 		}
 	}

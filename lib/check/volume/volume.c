@@ -94,7 +94,7 @@ static void take_item(void *ctx, const struct item *item)
 }
 
 /* Profiles that old software does not know require their incompat bits. */
-static void judge_profiles(const struct volume_check *v)
+static void check_profiles(const struct volume_check *v)
 {
 	const struct known_chunk *chunks = v->chunks.at;
 	const uint64_t incompat = v->c->fs->super.incompat;
@@ -121,7 +121,7 @@ int check_volume(struct check *c)
 	if (!ret) {
 		volume_devices(&v);
 		volume_system_chunks(&v);
-		judge_profiles(&v);
+		check_profiles(&v);
 		ret = c->failed;
 	}
 	free(v.chunks.at);

@@ -2,10 +2,10 @@
 #include "lib/format/items/block_group.h"
 
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
-static int block_group_judge_flags(uint64_t flags, struct btrkit_error *err)
+static int block_group_check_flags(uint64_t flags, struct btrkit_error *err)
 {
 	const uint64_t profile = flags & BG_PROFILE_MASK;
 
@@ -44,7 +44,7 @@ int block_group_decode(const struct item_ctx *ctx, const struct item *item, stru
 	if (bg.used > bg.length)
 		return err_corrupt(err, "used", "block group has %" PRIu64 " bytes used, length %" PRIu64, bg.used,
 				   bg.length);
-	r = block_group_judge_flags(bg.flags, err);
+	r = block_group_check_flags(bg.flags, err);
 	if (r < 0)
 		return r;
 	*ret = bg;

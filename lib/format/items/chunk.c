@@ -2,14 +2,14 @@
 #include "lib/format/items/chunk.h"
 
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 #include "lib/format/raid.h"
 
 /* Linux has 32-bit numbers for the stripes in a chunk. */
 #define CHUNK_LENGTH_LIMIT ((uint64_t)UINT32_MAX << CHUNK_STRIPE_SHIFT)
 
-static int chunk_judge_type(const struct item_ctx *ctx, uint64_t type, struct btrkit_error *err)
+static int chunk_check_type(const struct item_ctx *ctx, uint64_t type, struct btrkit_error *err)
 {
 	const uint64_t profile = type & BG_PROFILE_MASK;
 	uint64_t known = BG_DATA | BG_SYSTEM | BG_METADATA | BG_PROFILE_MASK;
@@ -29,7 +29,7 @@ static int chunk_judge_type(const struct item_ctx *ctx, uint64_t type, struct bt
 	return 0;
 }
 
-static int chunk_judge_stripes(const struct chunk *c, struct btrkit_error *err)
+static int chunk_check_stripes(const struct chunk *c, struct btrkit_error *err)
 {
 	const struct raid_profile *raid = raid_profile_find(c->type);
 
@@ -48,7 +48,7 @@ static int chunk_judge_stripes(const struct chunk *c, struct btrkit_error *err)
 	return 0;
 }
 
-static int chunk_judge(const struct item_ctx *ctx, const struct chunk *c, struct btrkit_error *err)
+static int chunk_check(const struct item_ctx *ctx, const struct chunk *c, struct btrkit_error *err)
 {
 	int ret = expect_aligned(ctx, "key.offset", c->logical, err);
 
@@ -63,8 +63,8 @@ static int chunk_judge(const struct item_ctx *ctx, const struct chunk *c, struct
 				   c->logical);
 	if (c->stripe_len != CHUNK_STRIPE_LEN)
 		return err_corrupt(err, "stripe_len", "chunk's stripe length is %" PRIu64 ", not 65536", c->stripe_len);
-	ret = chunk_judge_type(ctx, c->type, err);
-	return ret < 0 ? ret : chunk_judge_stripes(c, err);
+	ret = chunk_check_type(ctx, c->type, err);
+	return ret < 0 ? ret : chunk_check_stripes(c, err);
 }
 
 static void chunk_get(const struct item *item, struct chunk *ret)
@@ -97,7 +97,7 @@ int chunk_decode(const struct item_ctx *ctx, const struct item *item, struct chu
 	r = expect_size(item, chunk_item_size(c.num_stripes), err);
 	if (r < 0)
 		return r;
-	r = chunk_judge(ctx, &c, err);
+	r = chunk_check(ctx, &c, err);
 	if (r < 0)
 		return r;
 	*ret = c;

@@ -2,7 +2,7 @@
 #include "lib/format/items/csum.h"
 
 #include "lib/base/csum.h"
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 static int csum_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)

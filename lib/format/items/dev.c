@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/items/dev.h"
 
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 int dev_item_decode(const struct item *item, struct dev_item *ret, struct btrkit_error *err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/items/dev_replace.h"
 
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 static int dev_replace_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)

@@ -6,7 +6,7 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/base/reader.h"
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 #define DIR_TYPE_ENCRYPTED 0x80
@@ -62,7 +62,7 @@ uint64_t dir_name_hash(const void *name, size_t len)
 	return crc32c(~1u, name, len);
 }
 
-static int location_judge(const struct btrkit_key *location, struct btrkit_error *err)
+static int location_check(const struct btrkit_key *location, struct btrkit_error *err)
 {
 	switch (location->type) {
 	case KEY_ROOT_ITEM:
@@ -82,7 +82,7 @@ static int location_judge(const struct btrkit_key *location, struct btrkit_error
 	}
 }
 
-static int dir_entry_judge(const struct item_ctx *ctx, const struct btrkit_key *key, const struct dir_entry *entry,
+static int dir_entry_check(const struct item_ctx *ctx, const struct btrkit_key *key, const struct dir_entry *entry,
 			   struct btrkit_error *err)
 {
 	const struct btrkit_key *location = &entry->location;
@@ -92,7 +92,7 @@ static int dir_entry_judge(const struct item_ctx *ctx, const struct btrkit_key *
 	int ret = 0;
 
 	if (!xattr)
-		ret = location_judge(location, err);
+		ret = location_check(location, err);
 	else if (location->objectid || location->type || location->offset)
 		ret = err_corrupt(err, "location", "extended attribute has a location");
 	if (ret < 0)
@@ -116,7 +116,7 @@ static int dir_validate(const struct item_ctx *ctx, const struct item *item, str
 	int ret;
 
 	while ((ret = dir_next(&it, &entry, err)) == 0) {
-		ret = dir_entry_judge(ctx, &item->key, &entry, err);
+		ret = dir_entry_check(ctx, &item->key, &entry, err);
 		if (ret < 0)
 			return ret;
 	}

@@ -3,10 +3,10 @@
 
 #include "lib/base/reader.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
-static int extent_judge_key(const struct item_ctx *ctx, const struct btrkit_key *key, struct btrkit_error *err)
+static int extent_check_key(const struct item_ctx *ctx, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	if (key->type == KEY_METADATA_ITEM) {
 		if (!(ctx->incompat & INCOMPAT_SKINNY_METADATA))
@@ -17,7 +17,7 @@ static int extent_judge_key(const struct item_ctx *ctx, const struct btrkit_key 
 	return expect_aligned(ctx, "key.objectid", key->objectid, err);
 }
 
-static int extent_judge_flags(const struct item_ctx *ctx, const struct btrkit_key *key, uint64_t flags,
+static int extent_check_flags(const struct item_ctx *ctx, const struct btrkit_key *key, uint64_t flags,
 			      struct btrkit_error *err)
 {
 	const uint64_t kind = flags & (EXTENT_FLAG_DATA | EXTENT_FLAG_TREE_BLOCK);
@@ -52,9 +52,9 @@ int extent_item_decode(const struct item_ctx *ctx, const struct item *item, stru
 		.flags = le64_get(d->flags),
 		.level = skinny ? (uint8_t)item->key.offset : 0,
 	};
-	if ((err_ret = extent_judge_key(ctx, &item->key, err)) < 0 ||
+	if ((err_ret = extent_check_key(ctx, &item->key, err)) < 0 ||
 	    (err_ret = expect_generation(ctx, "generation", ei.generation, err)) < 0 ||
-	    (err_ret = extent_judge_flags(ctx, &item->key, ei.flags, err)) < 0)
+	    (err_ret = extent_check_flags(ctx, &item->key, ei.flags, err)) < 0)
 		return err_ret;
 	if ((ei.flags & EXTENT_FLAG_TREE_BLOCK) && !skinny) {
 		const struct disk_tree_block_info *info = reader_take(&r, sizeof(*info));
@@ -162,7 +162,7 @@ static int extent_validate(const struct item_ctx *ctx, const struct item *item, 
 	if (ret < 0)
 		return ret;
 	while ((ret = extent_item_next_ref(&ei, &ref, err)) == 0) {
-		if ((ret = extent_ref_judge(ctx, &ref, err)) < 0 || (ret = extent_ref_in_order(&order, &ref, err)) < 0)
+		if ((ret = extent_ref_check(ctx, &ref, err)) < 0 || (ret = extent_ref_in_order(&order, &ref, err)) < 0)
 			return ret;
 		if (ref.type != KEY_EXTENT_OWNER_REF)
 			refs += ref.count;

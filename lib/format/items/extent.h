@@ -95,7 +95,7 @@ uint64_t extent_data_ref_hash(uint64_t root, uint64_t objectid, uint64_t offset)
 uint64_t extent_ref_sequence(const struct extent_ref *ref);
 
 /* Validate the values of a decoded reference. @return 0 or -EUCLEAN */
-int extent_ref_judge(const struct item_ctx *ctx, const struct extent_ref *ref,
+int extent_ref_check(const struct item_ctx *ctx, const struct extent_ref *ref,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*

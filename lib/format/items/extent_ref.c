@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/base/crc32c.h"
 #include "lib/format/items/extent.h"
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 uint64_t extent_data_ref_hash(uint64_t root, uint64_t objectid, uint64_t offset)
@@ -25,7 +25,7 @@ uint64_t extent_ref_sequence(const struct extent_ref *ref)
 	}
 }
 
-int extent_ref_judge(const struct item_ctx *ctx, const struct extent_ref *ref, struct btrkit_error *err)
+int extent_ref_check(const struct item_ctx *ctx, const struct extent_ref *ref, struct btrkit_error *err)
 {
 	switch (ref->type) {
 	case KEY_EXTENT_DATA_REF:
@@ -139,7 +139,7 @@ static int keyed_ref_validate(const struct item_ctx *ctx, const struct item *ite
 	/* The key's offset is the parent of a shared reference. */
 	if (item->key.type == KEY_SHARED_BLOCK_REF || item->key.type == KEY_SHARED_DATA_REF)
 		ret = expect_aligned(ctx, "key.offset", item->key.offset, err);
-	return ret < 0 ? ret : extent_ref_judge(ctx, &ref, err);
+	return ret < 0 ? ret : extent_ref_check(ctx, &ref, err);
 }
 
 /* The text output does not repeat what is in the key. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/items/file_extent.h"
 
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 static int inline_decode(const struct item *item, struct file_extent *ret, struct btrkit_error *err)

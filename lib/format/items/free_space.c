@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/items/free_space.h"
 
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 /* Validate the key as a range of sectors. */
-static int range_judge(const struct item_ctx *ctx, const struct btrkit_key *key, struct btrkit_error *err)
+static int range_check(const struct item_ctx *ctx, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	int ret = expect_aligned(ctx, "key.objectid", key->objectid, err);
 
@@ -23,7 +23,7 @@ int free_space_info_decode(const struct item_ctx *ctx, const struct item *item, 
 	const struct disk_free_space_info *d = (const struct disk_free_space_info *)item->data;
 	int r;
 
-	if ((r = expect_size(item, sizeof(*d), err)) < 0 || (r = range_judge(ctx, &item->key, err)) < 0)
+	if ((r = expect_size(item, sizeof(*d), err)) < 0 || (r = range_check(ctx, &item->key, err)) < 0)
 		return r;
 	*ret = (struct free_space_info){
 		.start = item->key.objectid,
@@ -58,7 +58,7 @@ static int extent_validate(const struct item_ctx *ctx, const struct item *item, 
 {
 	int ret = expect_size(item, 0, err);
 
-	return ret < 0 ? ret : range_judge(ctx, &item->key, err);
+	return ret < 0 ? ret : range_check(ctx, &item->key, err);
 }
 
 static void extent_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
@@ -73,7 +73,7 @@ static void extent_render(struct emit *e, const struct item_ctx *ctx, const stru
 static int bitmap_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
 {
 	const uint64_t sectors = item->key.offset / ctx->sectorsize;
-	int ret = range_judge(ctx, &item->key, err);
+	int ret = range_check(ctx, &item->key, err);
 
 	if (ret < 0)
 		return ret;

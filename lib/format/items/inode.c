@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 /* Unknown flags in the lower half are rejected; those in the upper half may be ignored for reading. */
@@ -47,7 +47,7 @@ static bool is_file_mode(uint32_t mode)
 	}
 }
 
-static int inode_judge(const struct item_ctx *ctx, const struct inode_item *i, struct btrkit_error *err)
+static int inode_check(const struct item_ctx *ctx, const struct inode_item *i, struct btrkit_error *err)
 {
 	const uint64_t unknown = i->flags & INODE_FLAGS_INCOMPAT & ~INODE_FLAGS_KNOWN;
 	int ret;
@@ -77,7 +77,7 @@ int inode_item_decode(const struct item_ctx *ctx, const struct item *item, struc
 	if (item->key.offset)
 		return err_corrupt(err, "key.offset", "inode item has key offset %" PRIu64, item->key.offset);
 	inode_item_get((const struct disk_inode_item *)item->data, &inode);
-	r = inode_judge(ctx, &inode, err);
+	r = inode_check(ctx, &inode, err);
 	if (r < 0)
 		return r;
 	*ret = inode;

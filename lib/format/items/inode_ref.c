@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/base/reader.h"
 #include "lib/format/items/inode.h"
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 struct inode_ref_iter inode_ref_first(const struct item *item)

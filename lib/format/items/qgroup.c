@@ -2,7 +2,7 @@
 #include "lib/format/items/qgroup.h"
 
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 int qgroup_status_decode(const struct item *item, struct qgroup_status *ret, struct btrkit_error *err)

@@ -3,7 +3,7 @@
 
 #include "lib/base/reader.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 static int raid_stripe_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/items/root.h"
 
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
-static int root_judge_key(const struct btrkit_key *key, struct btrkit_error *err)
+static int root_check_key(const struct btrkit_key *key, struct btrkit_error *err)
 {
 	if (!key->objectid)
 		return err_corrupt(err, "key.objectid", "root item of tree 0");
@@ -15,7 +15,7 @@ static int root_judge_key(const struct btrkit_key *key, struct btrkit_error *err
 	return 0;
 }
 
-static int root_judge(const struct item_ctx *ctx, const struct root_item *r, struct btrkit_error *err)
+static int root_check(const struct item_ctx *ctx, const struct root_item *r, struct btrkit_error *err)
 {
 	const uint64_t unknown = r->flags & ~(ROOT_SUBVOL_RDONLY | ROOT_SUBVOL_DEAD);
 	int ret;
@@ -90,11 +90,11 @@ int root_item_decode(const struct item_ctx *ctx, const struct item *item, struct
 
 	if (item->size != ROOT_ITEM_SHORT && item->size != sizeof(struct disk_root_item))
 		return expect_size(item, sizeof(struct disk_root_item), err);
-	r = root_judge_key(&item->key, err);
+	r = root_check_key(&item->key, err);
 	if (r < 0)
 		return r;
 	root_get(item, &root);
-	r = root_judge(ctx, &root, err);
+	r = root_check(ctx, &root, err);
 	if (r < 0)
 		return r;
 	*ret = root;

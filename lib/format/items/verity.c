@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/items/verity.h"
 
-#include "lib/format/items/judge.h"
+#include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
 /* The same checks as in Linux when a verity file is opened. */

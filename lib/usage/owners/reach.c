@@ -207,7 +207,7 @@ static bool overlaps_block(const struct usage_work *w, uint64_t start, uint64_t 
 }
 
 /* Checks all blocks in the list. Those that may be added to the table are stored in @ready. */
-static int judge_blocks(struct usage_work *w, unsigned level, struct array *l, struct usage_block *ready,
+static int check_blocks(struct usage_work *w, unsigned level, struct array *l, struct usage_block *ready,
 			size_t *num_ready, struct btrkit_error *err)
 {
 	struct usage_table *t = &w->u->blocks;
@@ -253,7 +253,7 @@ int usage_merge_blocks(struct usage_work *w, unsigned level, struct btrkit_error
 	ready = calloc(l->n, sizeof(*ready));
 	if (!ready)
 		return err_nomem(err);
-	ret = judge_blocks(w, level, l, ready, &n, err);
+	ret = check_blocks(w, level, l, ready, &n, err);
 	if (!ret && n)
 		ret = usage_table_merge(&w->u->blocks, sizeof(*ready), ready, n, err);
 	free(ready);
@@ -262,8 +262,8 @@ int usage_merge_blocks(struct usage_work *w, unsigned level, struct btrkit_error
 	return ret;
 }
 
-static int judge_extents(struct usage_work *w, struct array *l, struct usage_extent *ready, size_t *num_ready,
-			 struct btrkit_error *err)
+static int verify_extents(struct usage_work *w, struct array *l, struct usage_extent *ready, size_t *num_ready,
+			  struct btrkit_error *err)
 {
 	uint64_t end = 0;
 	size_t chunk = 0;
@@ -307,7 +307,7 @@ int usage_merge_extents(struct usage_work *w, struct btrkit_error *err)
 	ready = calloc(l->n, sizeof(*ready));
 	if (!ready)
 		return err_nomem(err);
-	ret = judge_extents(w, l, ready, &n, err);
+	ret = verify_extents(w, l, ready, &n, err);
 	if (!ret && n)
 		ret = usage_table_merge(&w->u->extents, sizeof(*ready), ready, n, err);
 	free(ready);

@@ -112,7 +112,7 @@ static enum btrkit_usage_kind kind_of(const struct usage_root *r)
 	case OID_DATA_RELOC_TREE:
 		return BTRKIT_USAGE_DATA_RELOCATION;
 	default:
-		return r->refs ? BTRKIT_USAGE_SUBVOLUME : BTRKIT_USAGE_DYING;
+		return r->refs ? BTRKIT_USAGE_SUBVOLUME : BTRKIT_USAGE_DROPPED;
 	}
 }
 
@@ -274,7 +274,7 @@ static int number_owners(struct usage_work *w, struct place *places, struct btrk
 
 		u->outside[i] = places[i].owner;
 		u->inside[places[i].owner] = (uint32_t)i;
-		u->counting[i + 1] = u->counting[i] + (kind == BTRKIT_USAGE_SUBVOLUME || kind == BTRKIT_USAGE_DYING);
+		u->counting[i + 1] = u->counting[i] + (kind == BTRKIT_USAGE_SUBVOLUME || kind == BTRKIT_USAGE_DROPPED);
 	}
 	for (size_t i = 0; i < w->roots.n; i++)
 		roots[i].owner = u->inside[owner_of(u, &roots[i])];

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Let `btrfs check` and Linux (in a virtual machine) judge damages of the matrix: whatever they object to must be found
+"""Let `btrfs check` and Linux (in a virtual machine) check damages of the matrix: whatever they object to must be found
 by check as well.
 
     check-matrix --write CASES HARMLESS IMAGE...
-    judges.py [OPTION]... CASES IMAGE...
+    other_checks.py [OPTION]... CASES IMAGE...
 
 --each N       at most N random cases per field ($SEED; default 1); with --each-image per field and image
 --told RE      only cases with this result of check: "nothing", which is the default, or e.g. "BTR-.*"
 --check        ask `btrfs check` ($BTRFS)
 --kernel FILE --modules FOLDER --init FILE
-               ask Linux: a kernel for qemu-system-x86_64, its lib/modules/VERSION, and judge-init. A case that crashes
+               ask Linux: a kernel for qemu-system-x86_64, its lib/modules/VERSION, and check-init. A case that crashes
                the kernel counts as an objection. $ACCEL: kvm, where that is possible
 --fields RE    only cases with matching names
 
@@ -315,19 +315,19 @@ def main():
     args = parser.parse_args()
     images = {os.path.basename(path): path for path in args.images}
     cases = [case for case in read_cases(args.cases, args) if case.image in images]
-    judges = {}
-    with tempfile.TemporaryDirectory(prefix='btrkit-judges-') as folder:
+    checks = {}
+    with tempfile.TemporaryDirectory(prefix='btrkit-checks-') as folder:
         if args.check:
-            judges['btrfs check'] = ask_check(cases, images, folder)
+            checks['btrfs check'] = ask_check(cases, images, folder)
         if args.kernel:
-            judges['Linux'] = ask_linux(cases, images, folder, args.kernel, args.modules, args.init)
+            checks['Linux'] = ask_linux(cases, images, folder, args.kernel, args.modules, args.init)
     silent, differ = args.told == 'nothing', 0
     for case in cases:
-        for name, found in judges.items():
+        for name, found in checks.items():
             if silent == (case in found):
                 print(f'{name}: {case.image} {case.name}: {found.get(case, case.told)}')
                 differ += 1
-    for name, found in judges.items():
+    for name, found in checks.items():
         print(f'{name}: {len(cases)} cases, objects to {len(found)}')
     return differ != 0
 

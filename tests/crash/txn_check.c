@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "txn_judge.h"
+#include "txn_check.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -175,7 +175,7 @@ static int read_extents(struct btrkit_fs *fs, const struct kept_space *kept, str
 static int read_files(struct btrkit_fs *fs, struct digest *d, struct btrkit_error *err)
 {
 	struct kept_space kept;
-	int ret = file_trees_judge(fs, err);
+	int ret = file_trees_check(fs, err);
 
 	if (ret)
 		return ret;
@@ -220,7 +220,7 @@ static unsigned all_of(const struct disks *disks)
 }
 
 /* Read everything reachable. @known: findings that the audit ignores. @return whether it is intact; @why if not */
-static bool read_all(const struct txn_judge *j, const struct disks *disks, const struct view *v, unsigned known,
+static bool read_all(const struct txn_check *j, const struct disks *disks, const struct view *v, unsigned known,
 		     struct committed *ret, char *why)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -250,7 +250,7 @@ static bool read_all(const struct txn_judge *j, const struct disks *disks, const
 }
 
 /* Whether few enough devices are missing for nothing to be lost. */
-static bool suffices(const struct txn_judge *j, const struct disks *disks, unsigned mask)
+static bool suffices(const struct txn_check *j, const struct disks *disks, unsigned mask)
 {
 	unsigned missing = disks->n;
 
@@ -270,7 +270,7 @@ static void tell_without(char *why, unsigned mask, const struct disks *disks, co
 	memcpy(why, line, sizeof(line));
 }
 
-static bool is_committed(const struct txn_judge *j, const struct committed *c)
+static bool is_committed(const struct txn_check *j, const struct committed *c)
 {
 	for (size_t i = 0; i < j->n; i++)
 		if (!memcmp(&j->states[i].all, &c->all, sizeof(c->all)))
@@ -278,7 +278,7 @@ static bool is_committed(const struct txn_judge *j, const struct committed *c)
 	return false;
 }
 
-bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, unsigned known, uint64_t *generation,
+bool txn_check_whole(struct txn_check *j, const struct disks *disks, unsigned known, uint64_t *generation,
 		     char why[WHY_SIZE])
 {
 	struct committed found, other;
@@ -305,7 +305,7 @@ bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, unsigned kn
 }
 
 /* All copies of the superblock on all devices must agree. */
-static bool judge_supers(const struct txn_judge *j, const struct committed *c, char *why)
+static bool verify_supers(const struct txn_check *j, const struct committed *c, char *why)
 {
 	const unsigned all = all_of(&c->disks);
 
@@ -315,10 +315,10 @@ static bool judge_supers(const struct txn_judge *j, const struct committed *c, c
 
 		for (unsigned mirror = 0; mirror < supers_of(s); mirror++) {
 			const uint8_t *page = sparse_page(s, super_offset(mirror) / SPARSE_PAGE);
-			struct super judged;
+			struct super checked;
 
-			if (super_decode((const struct disk_super *)page, super_offset(mirror), &judged, NULL) ||
-			    judged.generation != c->generation) {
+			if (super_decode((const struct disk_super *)page, super_offset(mirror), &checked, NULL) ||
+			    checked.generation != c->generation) {
 				snprintf(why, WHY_SIZE, "superblock %u of device %u is not that of the commit", mirror,
 					 device + 1);
 				return false;
@@ -337,7 +337,7 @@ static bool judge_supers(const struct txn_judge *j, const struct committed *c, c
 	return true;
 }
 
-bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE])
+bool txn_check_add(struct txn_check *j, struct disks disks, char why[WHY_SIZE])
 {
 	struct committed *c;
 
@@ -356,10 +356,10 @@ bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE])
 		snprintf(why, WHY_SIZE, "not the next generation");
 		return false;
 	}
-	return judge_supers(j, c, why);
+	return verify_supers(j, c, why);
 }
 
-void txn_judge_release(struct txn_judge *j)
+void txn_check_release(struct txn_check *j)
 {
 	while (j->n)
 		disks_free(&j->states[--j->n].disks);
@@ -420,7 +420,7 @@ static void keep_pages(struct verdict *v, unsigned device, struct sparse *s, con
 	}
 }
 
-static struct verdict *judge_anew(struct txn_judge *j, const struct disks *state, const struct view *view,
+static struct verdict *check_anew(struct txn_check *j, const struct disks *state, const struct view *view,
 				  size_t commit)
 {
 	struct verdict *v = must(calloc(1, sizeof(*v)));
@@ -447,12 +447,12 @@ static struct verdict *judge_anew(struct txn_judge *j, const struct disks *state
 	}
 	v->next = j->verdicts;
 	j->verdicts = v;
-	j->judged++;
+	j->checked++;
 	return v;
 }
 
 /* Whether opening chooses the right superblock. */
-static bool judge_choice(const struct txn_judge *j, const struct disks *state, const struct view *view, size_t commit,
+static bool check_choice(const struct txn_check *j, const struct disks *state, const struct view *view, size_t commit,
 			 char *why)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -490,11 +490,11 @@ static int claim_of(const struct claims *c, unsigned device, int mirror)
 }
 
 /*
- * Judge the devices of @mask as a set, by the superblock copy @mirror.
+ * Check the devices of @mask as a set, by the superblock copy @mirror.
  * @return the committed state; NOTHING: too few devices have a superblock; BAD
  */
-static int judge_view(struct txn_judge *j, const struct disks *state, const struct claims *claims, unsigned mask,
-		      int mirror, char *why)
+static int check_mirror(struct txn_check *j, const struct disks *state, const struct claims *claims, unsigned mask,
+			int mirror, char *why)
 {
 	struct view view = { 0, mirror, 0 };
 	const struct verdict *v = NULL;
@@ -511,30 +511,30 @@ static int judge_view(struct txn_judge *j, const struct disks *state, const stru
 	if (!suffices(j, state, view.mask))
 		return NOTHING;
 	j->removed += mask != all_of(state);
-	good = judge_choice(j, state, &view, (size_t)newest, what);
+	good = check_choice(j, state, &view, (size_t)newest, what);
 	for (v = j->verdicts; good && v; v = v->next)
 		if (v->mask == view.mask && v->commit == (size_t)newest && rests_on(v, state))
 			break;
 	if (good && !v)
-		v = judge_anew(j, state, &view, (size_t)newest);
+		v = check_anew(j, state, &view, (size_t)newest);
 	if (good && v->whole)
 		return newest;
 	tell_without(why, view.mask, state, good ? v->why : what);
 	return BAD;
 }
 
-static int read_claim(const struct txn_judge *j, const struct disks *state, unsigned device, unsigned mirror,
+static int read_claim(const struct txn_check *j, const struct disks *state, unsigned device, unsigned mirror,
 		      size_t floor, char *why)
 {
 	const uint64_t number = super_offset(mirror) / SPARSE_PAGE;
 	const uint8_t *page = sparse_page(state->at[device], number);
-	struct super judged;
+	struct super checked;
 	size_t k = 0;
 
 	while (k < j->n && memcmp(page, sparse_page(j->states[k].disks.at[device], number), SUPER_SIZE))
 		k++;
 	if (k == j->n) {
-		if (super_decode((const struct disk_super *)page, super_offset(mirror), &judged, NULL))
+		if (super_decode((const struct disk_super *)page, super_offset(mirror), &checked, NULL))
 			return NOTHING;
 		snprintf(why, WHY_SIZE, "superblock %u of device %u is not one that was committed", mirror, device + 1);
 		return BAD;
@@ -547,8 +547,8 @@ static int read_claim(const struct txn_judge *j, const struct disks *state, unsi
 	return (int)k;
 }
 
-/* Judge with devices removed, all combinations that the filesystem can do without. */
-static bool judge_removals(struct txn_judge *j, const struct disks *state, const struct claims *claims, bool torn,
+/* Check with devices removed, all combinations that the filesystem can do without. */
+static bool check_removals(struct txn_check *j, const struct disks *state, const struct claims *claims, bool torn,
 			   char *why)
 {
 	for (unsigned mask = 1; mask < all_of(state); mask++) {
@@ -556,7 +556,7 @@ static bool judge_removals(struct txn_judge *j, const struct disks *state, const
 
 		if (!suffices(j, state, mask))
 			continue;
-		holds = judge_view(j, state, claims, mask, torn ? BAD : 0, why);
+		holds = check_mirror(j, state, claims, mask, torn ? BAD : 0, why);
 		if (holds == NOTHING)
 			snprintf(why, WHY_SIZE, "too few devices with a superblock are left");
 		if (holds < 0)
@@ -565,7 +565,7 @@ static bool judge_removals(struct txn_judge *j, const struct disks *state, const
 	return true;
 }
 
-int txn_judge_state(struct txn_judge *j, const struct disks *state, size_t floor, bool *torn, char why[WHY_SIZE])
+int txn_check_state(struct txn_check *j, const struct disks *state, size_t floor, bool *torn, char why[WHY_SIZE])
 {
 	const unsigned supers = supers_of(state->at[0]);
 	struct claims claims;
@@ -583,7 +583,7 @@ int txn_judge_state(struct txn_judge *j, const struct disks *state, size_t floor
 		*torn |= claims.of[device][0] == NOTHING;
 	}
 	for (int mirror = *torn ? BAD : 0; mirror < (int)supers; mirror++) {
-		const int copy = judge_view(j, state, &claims, all_of(state), mirror, why);
+		const int copy = check_mirror(j, state, &claims, all_of(state), mirror, why);
 
 		if (copy == BAD)
 			return -1;
@@ -592,5 +592,5 @@ int txn_judge_state(struct txn_judge *j, const struct disks *state, size_t floor
 	}
 	if (holds == NOTHING)
 		snprintf(why, WHY_SIZE, "no superblock is valid");
-	return holds == NOTHING || !judge_removals(j, state, &claims, *torn, why) ? -1 : holds;
+	return holds == NOTHING || !check_removals(j, state, &claims, *torn, why) ? -1 : holds;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_CHECK_NAMES_JUDGE_H
-#define BTRKIT_CHECK_NAMES_JUDGE_H
+#ifndef BTRKIT_CHECK_NAMES_CHECK_H
+#define BTRKIT_CHECK_NAMES_CHECK_H
 
 #include "lib/check/files/names.h"
 
 /* Compares the facts with each other. */
-void names_judge(struct names *n);
+void names_check(struct names *n);
 
 #endif

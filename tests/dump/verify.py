@@ -48,7 +48,7 @@ def words(part):
             yield from words(value)
 
 
-class Judge:
+class Check:
     def __init__(self, command, items):
         from jsonschema import Draft202012Validator
         self.schema = load(command)
@@ -85,7 +85,7 @@ class Judge:
         for part in (value, value.get('old', {}), value.get('new', {})):
             if ITEM in part:
                 name = value['key']['type_name']
-                self.items.judge('items/' + ('unknown' if name.startswith('UNKNOWN.') else name), part[ITEM], line)
+                self.items.check('items/' + ('unknown' if name.startswith('UNKNOWN.') else name), part[ITEM], line)
         self.seen.update(met(value, kind))
         # Contents of items have been validated above.
         self.planters.setdefault(kind, schema.Planter([ITEM])).take(value)

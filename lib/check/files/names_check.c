@@ -9,7 +9,7 @@
 #include "lib/check/codes.h"
 #include "lib/check/files/inode.h"
 #include "lib/check/files/names.h"
-#include "lib/check/files/names_judge.h"
+#include "lib/check/files/names_check.h"
 #include "lib/check/files/span.h"
 #include "lib/check/findings.h"
 #include "lib/check/state.h"
@@ -18,7 +18,7 @@
 /* Limits the quadratic cost of comparing many equal entries and names. */
 #define GROUP_MAX 64
 
-struct judging {
+struct checking {
 	struct names *n;
 	struct fact **children; /* sorted by directory and target */
 	struct array links;
@@ -88,7 +88,7 @@ static void say_values(struct names *n, enum check_code code, const struct fact 
 }
 
 /* Finds the facts of a kind about the same inode in the same directory. @return their number, up to GROUP_MAX */
-static size_t find_children(const struct judging *j, const struct fact *like, enum fact_kind kind, struct fact ***ret)
+static size_t find_children(const struct checking *j, const struct fact *like, enum fact_kind kind, struct fact ***ret)
 {
 	struct fact wanted = *like;
 	size_t low = 0, high = j->n->facts.n, n = 0;
@@ -121,7 +121,7 @@ static const struct fact *ref_of(const struct group *g, const struct fact *entry
 }
 
 /* Whether the inode has that index in that directory under another name. That is reported elsewhere. */
-static bool has_other_name(const struct judging *j, const struct fact *index)
+static bool has_other_name(const struct checking *j, const struct fact *index)
 {
 	struct fact **refs;
 	const size_t n = find_children(j, index, FACT_REF, &refs);
@@ -132,7 +132,7 @@ static bool has_other_name(const struct judging *j, const struct fact *index)
 	return false;
 }
 
-static void add_link(struct judging *j, uint64_t inode, bool entries, uint64_t lacking)
+static void add_link(struct checking *j, uint64_t inode, bool entries, uint64_t lacking)
 {
 	struct link *to = check_list_add(j->n->c, &j->links, sizeof(*to));
 
@@ -149,7 +149,7 @@ static int compare_links(const void *a, const void *b)
 }
 
 /* Withdraws findings about counters of inodes that only follow from wrong names. */
-static void end_links(struct judging *j)
+static void end_links(struct checking *j)
 {
 	struct link *l = j->links.at;
 
@@ -165,7 +165,7 @@ static void end_links(struct judging *j)
 	free(l);
 }
 
-static void judge_ref(struct judging *j, const struct fact *entry, const struct fact *ref)
+static void check_ref(struct checking *j, const struct fact *entry, const struct fact *ref)
 {
 	/* The impossible index itself is reported. */
 	if (entry->kind == FACT_INDEX && !span_index_possible(entry->index))
@@ -181,7 +181,7 @@ static void judge_ref(struct judging *j, const struct fact *entry, const struct 
 }
 
 /* Checks an entry that points to an inode. The inode's own names are only compared if it exists. */
-static void judge_child(struct judging *j, const struct group *g, const struct fact *entry)
+static void check_child(struct checking *j, const struct group *g, const struct fact *entry)
 {
 	const struct fact *ref = ref_of(g, entry);
 	const struct btrkit_key key = { entry->location.objectid, KEY_INODE_ITEM, 0 };
@@ -191,7 +191,7 @@ static void judge_child(struct judging *j, const struct group *g, const struct f
 	if (entry->location.type == KEY_ROOT_ITEM)
 		return;
 	if (ref) {
-		judge_ref(j, entry, ref);
+		check_ref(j, entry, ref);
 		return;
 	}
 	if (entry->kind == FACT_INDEX && has_other_name(j, entry))
@@ -212,7 +212,7 @@ static bool same_location(const struct fact *a, const struct fact *b)
 }
 
 /* @return whether nothing else needs to be reported about the index */
-static bool judge_differing(struct judging *j, const struct group *g, const struct fact *index)
+static bool check_differing(struct checking *j, const struct group *g, const struct fact *index)
 {
 	const struct fact *item = g->items, *ref = ref_of(g, index);
 
@@ -230,7 +230,7 @@ static bool judge_differing(struct judging *j, const struct group *g, const stru
 	return !same_location(item, index) && ref && ref->index == index->index;
 }
 
-static void judge_indexes(struct judging *j, const struct group *g)
+static void check_indexes(struct checking *j, const struct group *g)
 {
 	for (size_t i = 0; i < g->num_indexes; i++) {
 		const struct fact *index = &g->indexes[i];
@@ -242,23 +242,23 @@ static void judge_indexes(struct judging *j, const struct group *g)
 		if (!g->num_items)
 			say(j->n, CHECK_NAME_NO_ITEM, index, NULL, "DIR_INDEX without a DIR_ITEM of the same name");
 		else if (!i && g->items->entry != index->entry)
-			all = judge_differing(j, g, index);
+			all = check_differing(j, g, index);
 		if (!all)
-			judge_child(j, g, index);
+			check_child(j, g, index);
 	}
 }
 
-static void judge_entries(struct judging *j, const struct group *g)
+static void check_entries(struct checking *j, const struct group *g)
 {
 	/* The duplicate was reported when the item was read. */
 	if (g->num_items > 1)
 		j->n->told++;
-	judge_indexes(j, g);
+	check_indexes(j, g);
 	for (size_t i = 0; i < g->num_items && !g->num_indexes; i++) {
 		if (g->items[i].known)
 			continue;
 		say(j->n, CHECK_NAME_NO_INDEX, &g->items[i], NULL, "DIR_ITEM without a DIR_INDEX of the same name");
-		judge_child(j, g, &g->items[i]);
+		check_child(j, g, &g->items[i]);
 	}
 }
 
@@ -270,7 +270,7 @@ static bool has_child(const struct fact *entries, size_t num, uint64_t inode)
 	return false;
 }
 
-static void judge_refs(struct judging *j, const struct group *g)
+static void verify_refs(struct checking *j, const struct group *g)
 {
 	for (size_t i = 0; i < g->num_refs; i++) {
 		const struct fact *ref = &g->refs[i];
@@ -315,7 +315,7 @@ static size_t most(size_t n)
 	return n < GROUP_MAX ? n : GROUP_MAX;
 }
 
-static void each_group(struct judging *j, void (*take)(struct judging *j, struct group *g))
+static void each_group(struct checking *j, void (*take)(struct checking *j, struct group *g))
 {
 	struct fact *f = j->n->facts.at;
 	size_t left = j->n->facts.n;
@@ -330,15 +330,15 @@ static void each_group(struct judging *j, void (*take)(struct judging *j, struct
 	}
 }
 
-static void mark_alone(struct judging *j, struct group *g)
+static void mark_unindexed(struct checking *j, struct group *g)
 {
 	(void)j;
 	for (size_t i = 0; i < g->num_items; i++)
-		g->items[i].alone = !g->num_indexes;
+		g->items[i].unindexed = !g->num_indexes;
 }
 
 /* If a DIR_INDEX has no DIR_ITEM of its name, but one of the same inode with another name, reports the DIR_INDEX. */
-static void pair(struct judging *j, struct group *g)
+static void pair(struct checking *j, struct group *g)
 {
 	struct fact **items;
 
@@ -348,25 +348,25 @@ static void pair(struct judging *j, struct group *g)
 		const size_t n = find_children(j, &g->indexes[i], FACT_ITEM, &items);
 		size_t k = 0;
 
-		while (k < n && (!items[k]->alone || items[k]->known))
+		while (k < n && (!items[k]->unindexed || items[k]->known))
 			k++;
 		if (k < n)
 			items[k]->known = true;
 	}
 }
 
-static void judge(struct judging *j, struct group *g)
+static void compare_group(struct checking *j, struct group *g)
 {
 	g->num_items = most(g->num_items);
 	g->num_indexes = most(g->num_indexes);
 	g->num_refs = most(g->num_refs);
-	judge_entries(j, g);
-	judge_refs(j, g);
+	check_entries(j, g);
+	verify_refs(j, g);
 }
 
-void names_judge(struct names *n)
+void names_check(struct names *n)
 {
-	struct judging j = { .n = n, .children = malloc(n->facts.n * sizeof(*j.children)) };
+	struct checking j = { .n = n, .children = malloc(n->facts.n * sizeof(*j.children)) };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct fact *facts = n->facts.at;
 
@@ -378,9 +378,9 @@ void names_judge(struct names *n)
 	for (size_t i = 0; i < n->facts.n; i++)
 		j.children[i] = &facts[i];
 	qsort(j.children, n->facts.n, sizeof(*j.children), compare_pointers);
-	each_group(&j, mark_alone);
+	each_group(&j, mark_unindexed);
 	each_group(&j, pair);
-	each_group(&j, judge);
+	each_group(&j, compare_group);
 	end_links(&j);
 	free(j.children);
 }

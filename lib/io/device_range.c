@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/io/place.h"
+#include "lib/io/device_range.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -69,26 +69,26 @@ static bool disk_of(dev_t dev, dev_t *disk, uint64_t *start)
 	return read_device(path, disk);
 }
 
-/* Translates a place on a partition to its disk; other places are returned unchanged. */
-static struct place place_on_disk(const struct place *place)
+/* Translates a device range on a partition to its disk; other device ranges are returned unchanged. */
+static struct device_range device_range_on_disk(const struct device_range *device_range)
 {
-	struct place ret = *place;
+	struct device_range ret = *device_range;
 	uint64_t start;
 
-	if (place->block && disk_of(place->dev, &ret.dev, &start))
+	if (device_range->block && disk_of(device_range->dev, &ret.dev, &start))
 		ret.start += start;
 	return ret;
 }
 
-struct place place_of(const struct stat *st, uint64_t start, uint64_t len)
+struct device_range device_range_of(const struct stat *st, uint64_t start, uint64_t len)
 {
 	const bool block = S_ISBLK(st->st_mode);
 
-	return (struct place){ block, block ? st->st_rdev : st->st_dev, block ? 0 : st->st_ino, start, len };
+	return (struct device_range){ block, block ? st->st_rdev : st->st_dev, block ? 0 : st->st_ino, start, len };
 }
 
 /* Asks the loop driver. @return whether the loop device could be opened */
-static bool ask_loop(const struct loop *loop, struct place *behind, bool *bound)
+static bool ask_loop(const struct loop *loop, struct device_range *behind, bool *bound)
 {
 	struct loop_info64 info = { 0 }; /* initialized because valgrind does not know what the ioctl writes */
 	char path[sizeof(loop->name) + 8];
@@ -105,16 +105,16 @@ static bool ask_loop(const struct loop *loop, struct place *behind, bool *bound)
 	}
 	*bound = !ioctl(fd, LOOP_GET_STATUS64, &info);
 	close(fd);
-	*behind = (struct place){ .block = info.lo_rdevice,
-				  .dev = info.lo_rdevice ? info.lo_rdevice : info.lo_device,
-				  .ino = info.lo_rdevice ? 0 : info.lo_inode,
-				  .start = info.lo_offset,
-				  .len = info.lo_sizelimit };
+	*behind = (struct device_range){ .block = info.lo_rdevice,
+					 .dev = info.lo_rdevice ? info.lo_rdevice : info.lo_device,
+					 .ino = info.lo_rdevice ? 0 : info.lo_inode,
+					 .start = info.lo_offset,
+					 .len = info.lo_sizelimit };
 	return true;
 }
 
 /* If loop devices cannot be opened, use the file name in sysfs, which may be valid only in another mount namespace. */
-static bool read_loop(const struct loop *loop, struct place *behind)
+static bool read_loop(const struct loop *loop, struct device_range *behind)
 {
 	char path[ATTRIBUTE], name[PATH_MAX];
 	struct stat st;
@@ -122,7 +122,7 @@ static bool read_loop(const struct loop *loop, struct place *behind)
 	snprintf(path, sizeof(path), "/sys/block/%s/loop/backing_file", loop->name);
 	if (!read_line(path, name, sizeof(name)) || stat(name, &st))
 		return false;
-	*behind = place_of(&st, 0, 0);
+	*behind = device_range_of(&st, 0, 0);
 	return read_number(loop->dev, "loop/offset", &behind->start) &&
 	       read_number(loop->dev, "loop/sizelimit", &behind->len);
 }
@@ -167,25 +167,25 @@ static bool find_own_loop(dev_t dev, struct loop *ret)
 	return name && !strncmp(name + 1, "loop", 4) && loop_find(name + 1, ret);
 }
 
-static void push(struct places *p, const struct place *place)
+static void push(struct device_ranges *p, const struct device_range *device_range)
 {
-	const struct place *top = p->n ? &p->at[p->n - 1] : NULL;
+	const struct device_range *top = p->n ? &p->at[p->n - 1] : NULL;
 
 	/* A disk was already pushed, as it is no partition. */
-	if (top && top->block == place->block && top->dev == place->dev && top->ino == place->ino)
+	if (top && top->block == device_range->block && top->dev == device_range->dev && top->ino == device_range->ino)
 		return;
-	p->at[p->n++] = *place;
+	p->at[p->n++] = *device_range;
 }
 
-void places_find(const struct place *place, struct places *ret)
+void device_ranges_find(const struct device_range *device_range, struct device_ranges *ret)
 {
-	struct place at = *place;
+	struct device_range at = *device_range;
 	struct loop loop;
 
 	ret->n = ret->own = 0;
-	while (ret->n + 2 <= PLACES_MAX) {
+	while (ret->n + 2 <= DEVICE_RANGES_MAX) {
 		push(ret, &at);
-		at = place_on_disk(&at);
+		at = device_range_on_disk(&at);
 		push(ret, &at);
 		if (!ret->own)
 			ret->own = ret->n;
@@ -197,14 +197,14 @@ void places_find(const struct place *place, struct places *ret)
 	}
 }
 
-static uint64_t end_of(const struct place *p)
+static uint64_t end_of(const struct device_range *p)
 {
 	return p->len < UINT64_MAX - p->start ? p->start + p->len : UINT64_MAX;
 }
 
-struct place place_overlap(const struct place *a, const struct place *b)
+struct device_range device_range_overlap(const struct device_range *a, const struct device_range *b)
 {
-	struct place both = *a;
+	struct device_range both = *a;
 	const uint64_t start = a->start > b->start ? a->start : b->start;
 	const uint64_t end = end_of(a) < end_of(b) ? end_of(a) : end_of(b);
 

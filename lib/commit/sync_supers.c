@@ -34,7 +34,7 @@ static int write_mirror(struct btrkit_fs *fs, const struct volume_device *device
 	return btrkit_io_write(device->io, super_offset(mirror), d, SUPER_SIZE, err);
 }
 
-static int level_device(struct btrkit_fs *fs, const struct volume_device *device, struct btrkit_error *err)
+static int sync_device(struct btrkit_fs *fs, const struct volume_device *device, struct btrkit_error *err)
 {
 	struct disk_super d = fs->super.disk;
 	bool written = false;
@@ -58,7 +58,7 @@ static int level_device(struct btrkit_fs *fs, const struct volume_device *device
 	return ret;
 }
 
-int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err)
+int commit_sync_supers(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	const struct volume *v = fs->volume;
 	int ret;
@@ -68,7 +68,7 @@ int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err)
 	for (size_t i = 0; !ret && i < volume_num_devices(v); i++) {
 		const struct volume_device device = volume_device(v, i);
 
-		ret = level_device(fs, &device, err);
+		ret = sync_device(fs, &device, err);
 	}
 	return ret;
 }

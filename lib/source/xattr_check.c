@@ -13,7 +13,7 @@ static bool begins(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
-static int judge_acl(const char *name, const void *value, size_t size, uint32_t mode, struct btrkit_error *err)
+static int check_acl(const char *name, const void *value, size_t size, uint32_t mode, struct btrkit_error *err)
 {
 	const struct disk_acl_entry *entries;
 	uint32_t n;
@@ -26,10 +26,10 @@ static int judge_acl(const char *name, const void *value, size_t size, uint32_t 
 	ret = acl_entries(value, size, &entries, &n, err);
 	if (!ret && !n)
 		return err_set(err, BTRKIT_INVALID, "ACL has no entries");
-	return ret ? ret : acl_judge(value, size, err);
+	return ret ? ret : acl_check(value, size, err);
 }
 
-static int judge_name(const char *name, uint32_t mode, struct btrkit_error *err)
+static int check_name(const char *name, uint32_t mode, struct btrkit_error *err)
 {
 	static const char *const kinds[] = { "security.", "trusted.", "user.", ATTRIBUTE_PROPERTY };
 	const bool plain = S_ISREG(mode) || S_ISDIR(mode);
@@ -48,14 +48,14 @@ static int judge_name(const char *name, uint32_t mode, struct btrkit_error *err)
 	return 0;
 }
 
-int source_judge_xattr(const char *name, const void *value, size_t size, uint32_t mode, struct btrkit_error *err)
+int source_check_xattr(const char *name, const void *value, size_t size, uint32_t mode, struct btrkit_error *err)
 {
 	uint32_t flags = 0;
 	int ret;
 
 	if (!strcmp(name, ACL_ACCESS) || !strcmp(name, ACL_DEFAULT))
-		return judge_acl(name, value, size, mode, err);
-	ret = judge_name(name, mode, err);
+		return check_acl(name, value, size, mode, err);
+	ret = check_name(name, mode, err);
 	if (!ret && !strcmp(name, ATTRIBUTE_CAPABILITY) &&
 	    (attribute_capability(value, size, &flags) < 2 || flags & ~ATTRIBUTE_CAPABILITY_EFFECTIVE))
 		ret = err_set(err, BTRKIT_INVALID, "invalid file capabilities");

@@ -61,7 +61,7 @@ static int find_dir(struct rename_side *s, uint64_t inode, struct btrkit_error *
 {
 	const int ret = op_inode_get(s->op, inode, s->dir, err);
 
-	return ret ? ret : op_judge_is_dir(s->dir, err);
+	return ret ? ret : op_check_is_dir(s->dir, err);
 }
 
 static int find_both(struct renaming *r, const struct btrkit_place *from, const struct btrkit_place *to,
@@ -138,7 +138,7 @@ static int is_below(const struct rename_side *dir, const struct rename_side *wha
 	return ret < 0 ? ret : 0;
 }
 
-static int judge_loops(const struct renaming *r, struct btrkit_error *err)
+static int check_loops(const struct renaming *r, struct btrkit_error *err)
 {
 	int ret = is_below(&r->to, &r->from, err);
 
@@ -161,25 +161,25 @@ static int rename_found(struct renaming *r, bool *orphan, struct btrkit_error *e
 	int ret = 0;
 
 	if (r->from.dir != r->to.dir)
-		ret = judge_loops(r, err);
+		ret = check_loops(r, err);
 	if (!ret)
-		ret = rename_judge(r, err);
+		ret = rename_check(r, err);
 	if (ret)
 		return ret;
 	ret = rename_do(r, orphan, err);
 	return failure_note_any(r->op->txn->failure, ret, err);
 }
 
-int rename_alone(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
-		 unsigned flags, struct btrkit_error *err)
+int rename_exclusive(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
+		     unsigned flags, struct btrkit_error *err)
 {
 	const struct ticket_need need = { .items = RENAME_ITEMS, .bytes = rename_bytes(from, to) };
-	static const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS };
+	static const struct ticket_exclusive exclusive = { .blocks = 8 * ROOTS_BLOCKS };
 	struct renaming r = { .flags = flags,
 			      .from.name = { from->name, from->len },
 			      .to.name = { to->name, to->len } };
 	bool orphan = false;
-	int ret = op_begin_alone(r.op, txn, from->root, &need, &alone, err);
+	int ret = op_begin_exclusive(r.op, txn, from->root, &need, &exclusive, err);
 
 	if (ret)
 		return ret;
@@ -196,6 +196,6 @@ int rename_alone(struct btrkit_txn *txn, const struct btrkit_place *from, const 
 	if (!ret && !same(&r.from, &r.to))
 		ret = rename_found(&r, &orphan, err);
 	delayed_reader_release(&r.op[1].reader);
-	ret = op_end_alone(r.op, ret, err);
+	ret = op_end_exclusive(r.op, ret, err);
 	return ret || !orphan ? ret : remove_orphan(txn, to->root, r.to.in.inode, err);
 }

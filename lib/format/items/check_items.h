@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_FORMAT_ITEMS_JUDGE_H
-#define BTRKIT_FORMAT_ITEMS_JUDGE_H
+#ifndef BTRKIT_FORMAT_ITEMS_CHECK_ITEMS_H
+#define BTRKIT_FORMAT_ITEMS_CHECK_ITEMS_H
 
 /* Common checks of the validate functions. Fields are named as in the disk structs, or "key.*" and "item_size". */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_TESTS_CHECK_JUDGE_USE_H
-#define BTRKIT_TESTS_CHECK_JUDGE_USE_H
+#ifndef BTRKIT_TESTS_CHECK_CHECK_USE_H
+#define BTRKIT_TESTS_CHECK_CHECK_USE_H
 
 #define LOOP "/dev/loop0"
 #define MNT "/mnt"
@@ -9,6 +9,6 @@
  * Mount the loop device, read, write, balance and remove everything, and mount it again. Prints a line "STEP name
  * errno" for each failed step.
  */
-void judge_use(void);
+void check_use(void);
 
 #endif

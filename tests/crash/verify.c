@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "judge.h"
+#include "verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,12 +37,12 @@ static int take_text(void *ctx, const void *data, size_t len)
 static bool has_super(struct sparse *state, unsigned mirror)
 {
 	struct disk_super disk;
-	struct super judged;
+	struct super checked;
 
 	if (sparse_io(state)->size < super_offset(mirror) + SUPER_SIZE)
 		return false;
 	sparse_read(state, super_offset(mirror), &disk, sizeof(disk));
-	return !super_decode(&disk, super_offset(mirror), &judged, NULL);
+	return !super_decode(&disk, super_offset(mirror), &checked, NULL);
 }
 
 /* Dump all trees, using the given superblock copy. Returns NULL and sets @why if anything in them is damaged. */
@@ -70,28 +70,28 @@ static char *dump(struct sparse *state, unsigned mirror, char *why)
 	return NULL;
 }
 
-struct judge judge_create(struct sparse *before, struct sparse *after)
+struct check check_create(struct sparse *before, struct sparse *after)
 {
-	struct judge j = { .before = before, .after = after };
+	struct check j = { .before = before, .after = after };
 	char why[WHY];
 
 	if (has_super(before, 0))
 		j.old_text = dump(before, 0, why);
 	j.new_text = dump(after, 0, why);
 	if (!j.new_text || (has_super(before, 0) && !j.old_text)) {
-		fprintf(stderr, "no filesystem to judge by: %s\n", why);
+		fprintf(stderr, "no filesystem to check by: %s\n", why);
 		exit(1);
 	}
 	return j;
 }
 
-void judge_release(struct judge *j)
+void check_release(struct check *j)
 {
 	free(j->old_text);
 	free(j->new_text);
 }
 
-static int judge_copy(const struct judge *j, struct sparse *state, unsigned mirror, char *why)
+static int check_copy(const struct check *j, struct sparse *state, unsigned mirror, char *why)
 {
 	int holds = -1;
 	bool is_new, is_old;
@@ -117,12 +117,12 @@ static int judge_copy(const struct judge *j, struct sparse *state, unsigned mirr
 	return holds;
 }
 
-int judge_state(const struct judge *j, struct sparse *state, char *why)
+int check_state(const struct check *j, struct sparse *state, char *why)
 {
 	int holds = HOLDS_NOTHING;
 
 	for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++) {
-		int copy = judge_copy(j, state, mirror, why);
+		int copy = check_copy(j, state, mirror, why);
 
 		if (copy < 0) {
 			size_t len = strlen(why);

@@ -5,8 +5,8 @@
 #include "lib/check/state.h"
 
 /* Sorts c->bare by address and merges adjacent ranges. */
-void data_sort_bare(struct check *c);
+void data_sort_nodatasum(struct check *c);
 /* Records written data that lacks some or all checksums. May be called by any thread. */
-void check_bare_data(struct check *c, uint64_t start, uint64_t length);
+void check_nodatasum_data(struct check *c, uint64_t start, uint64_t length);
 
 #endif

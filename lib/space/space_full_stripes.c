@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Rows in groups with parity. After a crash while part of a row is being written, its parity might not match the older
- * data in it, which could then not be rebuilt. So free space next to used space in a row is not allocated.
+ * Full stripes of groups with parity. After a crash while part of a full stripe is being written, its parity might not
+ * match the older data in it, which could then not be rebuilt. So free space next to used space in a full stripe is not
+ * allocated.
  */
 #include "lib/space/space_impl.h"
 
@@ -20,13 +21,16 @@ static int add(struct free_map *m, uint64_t from, uint64_t to, struct btrkit_err
 	return to > from ? free_map_add(m, &(struct range){ from, to - from }, err) : 0;
 }
 
-/* Divide a range into its full rows, and what is before and after these. */
+/* Divide a range into its full stripes, and what is before and after these. */
 static int split(const struct space_group *g, const struct range *r, struct free_map *whole, struct free_map *rest,
 		 struct btrkit_error *err)
 {
 	const uint64_t base = g->item.start, from = r->start - base, to = from + r->length;
-	/* Relative to the start of the group: the row of a partly free one may end after the highest address. */
-	const uint64_t first = (from + g->row - 1) / g->row * g->row, last = to / g->row * g->row;
+	/*
+	 * Relative to the start of the group: the full stripe of a partly free one may end after the highest address.
+	 */
+	const uint64_t first = (from + g->full_stripe - 1) / g->full_stripe * g->full_stripe,
+		       last = to / g->full_stripe * g->full_stripe;
 	int ret;
 
 	if (first >= last)
@@ -49,13 +53,13 @@ static int split_all(const struct space_group *g, struct free_map *whole, struct
 	return ret;
 }
 
-int space_sort_rows(struct space *s, struct space_group *g, struct btrkit_error *err)
+int space_sort_full_stripes(struct space *s, struct space_group *g, struct btrkit_error *err)
 {
 	const struct range over = { g->item.start, g->item.length };
 	struct free_map *whole = NULL, *rest = NULL;
 	int ret;
 
-	if (!g->row)
+	if (!g->full_stripe)
 		return 0;
 	ret = free_map_create(&over, s->fs->items.sectorsize, &whole, err);
 	if (!ret)
@@ -82,15 +86,15 @@ int space_free_pinned(struct space *s, struct space_group *g, struct btrkit_erro
 
 	if (!ret && g->closed)
 		ret = free_map_move(g->free, g->closed, err);
-	return ret ? ret : space_sort_rows(s, g, err);
+	return ret ? ret : space_sort_full_stripes(s, g, err);
 }
 
-int space_close_rows(struct space *s, struct btrkit_error *err)
+int space_close_full_stripes(struct space *s, struct btrkit_error *err)
 {
 	int ret = 0;
 
 	for (struct space_group *g = s->touched; !ret && g; g = g->next_touched)
 		if (g->loaded)
-			ret = space_sort_rows(s, g, err);
+			ret = space_sort_full_stripes(s, g, err);
 	return ret;
 }

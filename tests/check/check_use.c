@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Everything that Linux is asked to do with a filesystem. */
-#include "tests/check/judge_use.h"
+#include "tests/check/check_use.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -99,15 +99,15 @@ static int write_some(void)
 	static char bytes[200000];
 	int fd, ret = 0;
 
-	if (mkdir(MNT "/judged", 0700))
+	if (mkdir(MNT "/checked", 0700))
 		return errno;
 	for (unsigned i = 0; i < 20 && !ret; i++) {
 		char path[64];
 
-		snprintf(path, sizeof(path), MNT "/judged/%u", i);
+		snprintf(path, sizeof(path), MNT "/checked/%u", i);
 		fd = open(path, O_CREAT | O_WRONLY, 0600);
 		if (fd < 0 || write(fd, bytes, i * 10000) != (ssize_t)(i * 10000) ||
-		    fsetxattr(fd, "user.judged", bytes, i, 0) || (!(i % 4) && fsync(fd)))
+		    fsetxattr(fd, "user.checked", bytes, i, 0) || (!(i % 4) && fsync(fd)))
 			ret = errno;
 		close(fd);
 	}
@@ -117,10 +117,10 @@ static int write_some(void)
 	for (unsigned i = 0; i < 20 && !ret; i++) {
 		char path[64];
 
-		snprintf(path, sizeof(path), MNT "/judged/%u", i);
+		snprintf(path, sizeof(path), MNT "/checked/%u", i);
 		ret = unlink(path) ? errno : 0;
 	}
-	if (!ret && (rmdir(MNT "/judged") || syncfs(fd)))
+	if (!ret && (rmdir(MNT "/checked") || syncfs(fd)))
 		ret = errno;
 	close(fd);
 	return ret;
@@ -205,7 +205,7 @@ static bool is_read_only(void)
 	return ret;
 }
 
-void judge_use(void)
+void check_use(void)
 {
 	if (mount(LOOP, MNT, "btrfs", MS_RDONLY, "subvolid=5")) {
 		step("mount", errno);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_TESTS_CRASH_TXN_JUDGE_H
-#define BTRKIT_TESTS_CRASH_TXN_JUDGE_H
+#ifndef BTRKIT_TESTS_CRASH_TXN_CHECK_H
+#define BTRKIT_TESTS_CRASH_TXN_CHECK_H
 
 /*
  * Decide whether a state of the devices is one of the committed states, complete: each valid superblock belongs to one
@@ -30,28 +30,28 @@ struct committed {
 
 struct verdict;
 
-struct txn_judge {
+struct txn_check {
 	unsigned spare; /* number of devices that may be missing */
-	bool files;	/* judge the file trees too; preallocated space may have been written */
+	bool files;	/* check the file trees too; preallocated space may have been written */
 	bool behind;	/* before the first commit, some superblocks were old */
 	struct committed *states;
 	size_t n;
 	struct verdict *verdicts; /* results, by the pages that they depend on */
-	uint64_t judged;	  /* how often everything was read */
-	uint64_t removed;	  /* how often devices were removed and the rest judged */
+	uint64_t checked;	  /* how often everything was read */
+	uint64_t removed;	  /* how often devices were removed and the rest checked */
 };
 
-void txn_judge_release(struct txn_judge *j);
+void txn_check_release(struct txn_check *j);
 
 /* Add the next committed state and take over @disks. @return whether it is intact; @why if not */
-bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE]);
+bool txn_check_add(struct txn_check *j, struct disks disks, char why[WHY_SIZE]);
 
 /*
  * @floor: number of durable commits; the state must be that one or the next.
  * @torn: set to whether a device has an invalid primary superblock
  * @return the number of the committed state; -1 and @why
  */
-int txn_judge_state(struct txn_judge *j, const struct disks *state, size_t floor, bool *torn, char why[WHY_SIZE]);
+int txn_check_state(struct txn_check *j, const struct disks *state, size_t floor, bool *torn, char why[WHY_SIZE]);
 
 /*
  * Whether the devices hold any intact filesystem, also with any devices removed that it can do without.
@@ -59,7 +59,7 @@ int txn_judge_state(struct txn_judge *j, const struct disks *state, size_t floor
  * @generation: may be NULL; set to the superblock's
  * @why: reason if not
  */
-bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, unsigned known, uint64_t *generation,
+bool txn_check_whole(struct txn_check *j, const struct disks *disks, unsigned known, uint64_t *generation,
 		     char why[WHY_SIZE]);
 
 /* Number of superblocks that fit on the device. */

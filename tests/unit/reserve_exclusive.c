@@ -19,7 +19,6 @@
 #include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
 
-#define TOP_LEVEL 5u
 #define TOP 256u
 #define FILES 200u
 #define SECTORS 6000u
@@ -45,12 +44,12 @@ static void make_files(struct btrkit_fs *fs)
 	for (unsigned i = 0; i < FILES; i++) {
 		const size_t len = (size_t)snprintf(name, sizeof(name), "%u", i);
 
-		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, len, NULL, &inodes[i], &err), &err);
+		rig_check(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, len, NULL, &inodes[i], &err), &err);
 	}
 	for (unsigned i = 0; i < SECTORS; i++) {
 		/* Coprime to their number, so that each is written once. */
 		at = (at + 3701) % SECTORS;
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inodes[at % FILES], at / FILES * 8192ull, bytes,
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inodes[at % FILES], at / FILES * 8192ull, bytes,
 					   sizeof(bytes), NULL, &err),
 			  &err);
 	}
@@ -67,7 +66,7 @@ static void reserve(void)
 	struct delayed_amount none = { 0 };
 	struct delayed_tree *tree;
 
-	rig_check(delayed_tree(txn->delayed, TOP_LEVEL, &tree, &err), &err);
+	rig_check(delayed_tree(txn->delayed, BTRKIT_TOP_LEVEL, &tree, &err), &err);
 	sync_enter(&txn->sync);
 	sync_lock_trees(&txn->sync);
 	pthread_mutex_lock(&t->lock);
@@ -101,7 +100,7 @@ static uint64_t taken_so_far(void)
 }
 
 /* The last promise, less what has been used, must still cover everything that is granted. */
-static void judge_promise(void)
+static void check_promise(void)
 {
 	const struct ticket_promise promise = txn->tickets->promise;
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
@@ -136,8 +135,8 @@ static void *use(void *unused)
 	t->outside = (struct delayed_amount){ 0 };
 	pthread_cond_signal(&t->entered);
 	pthread_mutex_unlock(&t->lock);
-	rig_expect(delayed_tree(txn->delayed, TOP_LEVEL, &tree, &e), 0, &e);
-	judge_promise();
+	rig_expect(delayed_tree(txn->delayed, BTRKIT_TOP_LEVEL, &tree, &e), 0, &e);
+	check_promise();
 	for (unsigned i = 0; i < FILES; i++)
 		change(tree, &reader, inodes[i]);
 	delayed_reader_release(&reader);
@@ -162,7 +161,9 @@ static void run(const struct rig_kind *kind)
 	btrkit_fs_get_write_stats(fs, &before);
 	reserve();
 	assert_int_equal(pthread_create(&other, NULL, use, NULL), 0);
-	rig_check(btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_LEVEL, TOP, "snap", 4, NULL, NULL,
+						&err),
+		  &err);
 	pthread_join(other, NULL);
 	/* This promise covers the snapshot and everything that is delayed by then. */
 	promise = txn->tickets->promise;
@@ -172,7 +173,7 @@ static void run(const struct rig_kind *kind)
 	print_message("%s: %" PRIu64 " blocks were promised, %" PRIu64 " are taken\n", kind->name, promise.blocks,
 		      taken);
 	assert_in_range(taken, 0, promise.blocks);
-	rig_judge(&r);
+	rig_verify(&r);
 	btrkit_fs_close(fs);
 	rig_destroy(&r);
 }

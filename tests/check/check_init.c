@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The init process of a virtual machine in which Linux judges damaged filesystems, because some of them crash the
- * kernel. See judges.py, which creates the files read here.
+ * The init process of a virtual machine in which Linux checks damaged filesystems, because some of them crash the
+ * kernel. See other_checks.py, which creates the files read here.
  *
  * /modules contains the kernel modules; /modules/list has their names in load order. /images/NAME has the nonzero parts
  * of an image: its size, then runs of offset, length and bytes. /cases has a line for each case: number, NAME, changes
@@ -29,7 +29,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "tests/check/judge_use.h"
+#include "tests/check/check_use.h"
 
 #define IMAGE "/scratch/image"
 #define BTRFS_IOC_FORGET_DEV _IOW(0x94, 5, char[4096])
@@ -135,7 +135,7 @@ static void one(unsigned number, const char *name, char *changes)
 	if (file < 0 || loop < 0 || ioctl(loop, LOOP_SET_FD, file)) {
 		printf("cannot attach: %s\n", strerror(errno));
 	} else {
-		judge_use();
+		check_use();
 		sync();
 		control = open("/dev/btrfs-control", O_RDWR);
 		strcpy(forget + 8, LOOP);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_IO_PLACE_H
-#define BTRKIT_IO_PLACE_H
+#ifndef BTRKIT_IO_DEVICE_RANGE_H
+#define BTRKIT_IO_DEVICE_RANGE_H
 
 /* Block device layers as found in sysfs: a partition on its disk, a loop device on its file or on another device. */
 
@@ -10,37 +10,37 @@
 #include <sys/stat.h>
 
 /* A range of a file or block device. */
-struct place {
+struct device_range {
 	bool block;
 	dev_t dev; /* the block device, or the device of the filesystem with the file */
 	ino_t ino; /* of a file */
 	uint64_t start, len;
 };
 
-#define PLACES_MAX 12
+#define DEVICE_RANGES_MAX 12
 
-/* A place, what that lies on, and so on. */
-struct places {
-	struct place at[PLACES_MAX];
+/* A device range, what that lies on, and so on. */
+struct device_ranges {
+	struct device_range at[DEVICE_RANGES_MAX];
 	size_t n;
-	size_t own; /* the number of places before the first loop device */
+	size_t own; /* the number of device ranges before the first loop device */
 };
 
-struct place place_of(const struct stat *st, uint64_t start, uint64_t len);
-void places_find(const struct place *place, struct places *ret);
+struct device_range device_range_of(const struct stat *st, uint64_t start, uint64_t len);
+void device_ranges_find(const struct device_range *device_range, struct device_ranges *ret);
 
 /* A loop device. */
 struct loop {
 	char name[32];	     /* in /dev */
 	dev_t dev;
-	struct place behind; /* what it shows */
+	struct device_range behind; /* what it shows */
 };
 
 /* @name: as in /sys/block. @return whether it is a loop device that is in use */
 bool loop_find(const char *name, struct loop *ret);
 
 /* The intersection of both; its @len is 0 if it is empty. */
-struct place place_overlap(const struct place *a, const struct place *b);
+struct device_range device_range_overlap(const struct device_range *a, const struct device_range *b);
 
 struct partition {
 	dev_t dev;
