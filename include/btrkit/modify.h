@@ -7,8 +7,9 @@
  * Changing files, directories and their names in a transaction.
  *
  * Changes become durable when the transaction is committed. Any number of threads may use one transaction at once;
- * btrkit_txn_commit() and btrkit_txn_abort() need exclusive use of it. Changes are kept in memory first. Functions that
- * read the filesystem see them only after btrkit_txn_flush(), and must not run while other threads change something.
+ * btrkit_txn_commit() and btrkit_txn_abort() need exclusive use of it, btrkit_txn_commit_and_continue() does not.
+ * Changes are kept in memory first. Functions that read the filesystem see them only after btrkit_txn_flush(), and must
+ * not run while other threads change something.
  * btrkit_txn_lookup(), btrkit_txn_xattr_get() and the functions of modify_read.h see all changes at any time.
  *
  * Semantics and errors are those of Linux. A function that fails has changed nothing, except for what its comment says

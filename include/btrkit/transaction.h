@@ -111,6 +111,23 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
+ * Makes all changes of a transaction so far durable, and continues it: btrkit_txn_abort() drops only what comes later.
+ *
+ * Other threads may use the transaction meanwhile. What they have begun is finished first, except that a change that is
+ * made in several steps, such as writing much data, may be committed in part; what they begin waits for the commit. An
+ * operation is therefore committed if it had returned before this was called. Files that were opened with
+ * btrkit_file_open() remain usable as after btrkit_txn_commit().
+ *
+ * After a failure the transaction can only be aborted, and the handle refuses further ones.
+ *
+ * @param state	receives the state of the filesystem, also after a failure; may be NULL
+ * @return as btrkit_txn_commit()
+ * Since: 0.2
+ */
+int btrkit_txn_commit_and_continue(struct btrkit_txn *txn, enum btrkit_commit_state *state,
+				   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
  * Allows or forbids commits before the end of the transaction. They may be needed when space is short, because space
  * that a transaction frees can only be used by the next one. Such a commit makes all changes so far durable, and the
  * transaction continues. Initially forbidden. No other thread may use the transaction meanwhile.

@@ -262,6 +262,21 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret;
 }
 
+int ticket_commit_now(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+	struct tickets *t = txn->tickets;
+	struct ticket_waiter w;
+	int ret;
+
+	wait_for_turn(t, &w);
+	tickets_recall(t);
+	wait_for_others(t);
+	ret = err_pass(err, &own, txn_commit_and_go_on(txn, &own));
+	end_turn(t, false);
+	return ret;
+}
+
 void ticket_close(struct btrkit_txn *txn)
 {
 	struct tickets *t = txn->tickets;

@@ -105,6 +105,8 @@ void ticket_spare(struct btrkit_txn *txn, const struct delayed_amount *spare, bo
  * @return 0; -ENOSPC: not committed; <0
  */
 int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Commits because somebody wants that, and continues. Not by a thread inside the gate. */
+int ticket_commit_now(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Close the gate for a thread that needs exclusive use: see sync.h. What it does may change what a reservation

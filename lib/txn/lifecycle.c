@@ -187,6 +187,16 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, s
 	return err_pass(err, &own, ret);
 }
 
+int btrkit_txn_commit_and_continue(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
+{
+	const int ret = ticket_commit_now(txn, err);
+
+	/* If the commit has not failed, what failed is the beginning of what comes next. */
+	if (state && !failure_of_commit(txn->failure, state))
+		*state = BTRKIT_COMMIT_NEW;
+	return ret;
+}
+
 void btrkit_fs_get_write_stats(const struct btrkit_fs *fs, struct btrkit_write_stats *stats)
 {
 	static const struct btrkit_write_stats none;

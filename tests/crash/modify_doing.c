@@ -37,6 +37,17 @@ void doing_commit(struct doing *d)
 	hurry(d);
 }
 
+void doing_continue(struct doing *d)
+{
+	enum btrkit_commit_state state = BTRKIT_COMMIT_UNKNOWN;
+
+	if (d->ret)
+		return;
+	d->ret = btrkit_txn_commit_and_continue(d->txn, &state, d->err);
+	if (!d->ret && state != BTRKIT_COMMIT_NEW)
+		abort();
+}
+
 int doing_end(struct doing *d)
 {
 	if (!d->ret)

@@ -20,6 +20,8 @@ struct doing {
 struct doing doing_start(struct btrkit_fs *fs, struct btrkit_error *err);
 /* Commit and start the next transaction. */
 void doing_commit(struct doing *d);
+/* Commits, and continues the transaction. */
+void doing_continue(struct doing *d);
 /* Commit, or abort after a failure. @return the result */
 int doing_end(struct doing *d);
 /* Accept @error from the last step, -ENOSPC or another error that leaves the filesystem unchanged. */

@@ -475,12 +475,27 @@ PLAN(14, 12, 1)
 
 static int threads_1(struct btrkit_fs *fs, struct btrkit_error *err)
 {
-	return plan_run_threads(fs, 21, err);
+	return plan_run_threads(fs, 21, 0, err);
+}
+
+static int threads_continued(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return plan_run_threads(fs, 61, 5, err);
+}
+
+static int plan_1_continued(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return plan_run_continued(fs, 1, 60, err);
+}
+
+static int plan_3_continued(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return plan_run_continued(fs, 3, 60, err);
 }
 
 static int threads_2(struct btrkit_fs *fs, struct btrkit_error *err)
 {
-	return plan_run_threads(fs, 41, err);
+	return plan_run_threads(fs, 41, 0, err);
 }
 
 #define MIB (1ull << 20)
@@ -567,6 +582,9 @@ const struct kind kinds[] = {
 	{ "plan, holes with items", "good-holes-explicit", plan_3, prepare_files, .after = go_on },
 	{ "plan, long extent items", "good-not-skinny", plan_5, prepare_files, .after = go_on, .deep = true },
 	{ "plan, data and trees together", "good-mixed", plan_6, prepare_files, .after = go_on, .deep = true },
+	OFTEN_4K("plan 1, continued after commits", plan_1_continued),
+	OFTEN_16K("plan 3, continued after commits", plan_3_continued),
+	THREADS("threads, and another that commits, 4K", threads_continued, made_4k) },
 };
 const unsigned num_kinds = sizeof(kinds) / sizeof(kinds[0]);
 const struct effort efforts[3] = { { 2, 60, 12 }, { 12, 6, 1 }, { 1, 120, 24 } };

@@ -191,7 +191,8 @@ static struct plan plan_of(struct btrkit_fs *fs, unsigned seed, struct btrkit_er
 			      .names = 8 };
 }
 
-int plan_run(struct btrkit_fs *fs, unsigned seed, unsigned operations, unsigned between, struct btrkit_error *err)
+static int run(struct btrkit_fs *fs, unsigned seed, unsigned operations, unsigned between,
+	       void (*commit)(struct doing *), struct btrkit_error *err)
 {
 	struct plan p = plan_of(fs, seed, err);
 	int ret;
@@ -202,7 +203,7 @@ int plan_run(struct btrkit_fs *fs, unsigned seed, unsigned operations, unsigned 
 	for (unsigned i = 0; i < operations && !p.d.ret; i++) {
 		step(&p);
 		if (!draw(&p, operations / 3 + 1))
-			doing_commit(&p.d);
+			commit(&p.d);
 	}
 	between_commit_every(0);
 	/* Make sure that there is something to commit. */
@@ -210,6 +211,16 @@ int plan_run(struct btrkit_fs *fs, unsigned seed, unsigned operations, unsigned 
 		set_xattr(&p.d, "dir", "user.end", seed % 100 + 1);
 	ret = doing_end(&p.d);
 	return ret;
+}
+
+int plan_run(struct btrkit_fs *fs, unsigned seed, unsigned operations, unsigned between, struct btrkit_error *err)
+{
+	return run(fs, seed, operations, between, doing_commit, err);
+}
+
+int plan_run_continued(struct btrkit_fs *fs, unsigned seed, unsigned operations, struct btrkit_error *err)
+{
+	return run(fs, seed, operations, 0, doing_continue, err);
 }
 
 static void *run_thread(void *ctx)
@@ -221,7 +232,7 @@ static void *run_thread(void *ctx)
 	return NULL;
 }
 
-int plan_run_threads(struct btrkit_fs *fs, unsigned seed, struct btrkit_error *err)
+int plan_run_threads(struct btrkit_fs *fs, unsigned seed, unsigned commits, struct btrkit_error *err)
 {
 	/* One shared directory for all threads, and one directory for each. */
 	static const char *const own[THREADS][2] = { { "other", "dir" }, { "other", "sub" }, { "other", "snap/dir" },
@@ -242,6 +253,8 @@ int plan_run_threads(struct btrkit_fs *fs, unsigned seed, struct btrkit_error *e
 			if (pthread_create(&threads[i], NULL, run_thread, &plans[i]))
 				exit(99);
 		}
+		for (unsigned i = 0; i < commits; i++)
+			doing_continue(&d);
 		for (unsigned i = 0; i < THREADS; i++) {
 			pthread_join(threads[i], NULL);
 			if (plans[i].d.ret && !d.ret) {

@@ -14,7 +14,10 @@
  */
 int plan_run(struct btrkit_fs *fs, unsigned seed, unsigned operations, unsigned between, struct btrkit_error *err);
 
-/* The same with several threads, so not deterministic. */
-int plan_run_threads(struct btrkit_fs *fs, unsigned seed, struct btrkit_error *err);
+/* All in one transaction, which continues after each commit. */
+int plan_run_continued(struct btrkit_fs *fs, unsigned seed, unsigned operations, struct btrkit_error *err);
+
+/* By several threads, so not deterministic. Another one commits meanwhile, @commits times. */
+int plan_run_threads(struct btrkit_fs *fs, unsigned seed, unsigned commits, struct btrkit_error *err);
 
 #endif

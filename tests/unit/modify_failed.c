@@ -294,7 +294,7 @@ static void refuses(struct btrkit_fs *fs, const struct btrkit_error *first)
 static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned states[3])
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT, last = BTRKIT_ERROR_INIT;
-	enum btrkit_commit_state state;
+	enum btrkit_commit_state state, reached = BTRKIT_COMMIT_UNKNOWN;
 	struct btrkit_fs *fs;
 	struct written w;
 	struct doing d;
@@ -306,7 +306,7 @@ static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned sta
 	w.failures = 1;
 	w.no_space = no_space;
 	/* If the error is not asked for here, later operations must still report it. */
-	ret = txn_commit_and_go_on(d.txn, ask ? &err : NULL);
+	ret = btrkit_txn_commit_and_continue(d.txn, &reached, ask ? &err : NULL);
 	w.fail_at = UINT64_MAX;
 	calls = w.calls;
 	if (ret) {
@@ -319,6 +319,7 @@ static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned sta
 		same_error(&last, &err);
 		assert_string_equal(last.message, err.message);
 		expect_words(&last, state);
+		assert_int_equal(reached, state);
 		/* Nothing is written after that, and the state that the message gives is the real one. */
 		assert_int_equal(w.calls, calls);
 		if (state != BTRKIT_COMMIT_UNKNOWN)
@@ -326,9 +327,12 @@ static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned sta
 		states[state]++;
 		refuses(fs, &last);
 	} else {
+		assert_int_equal(reached, BTRKIT_COMMIT_NEW);
 		btrkit_txn_abort(d.txn);
 	}
 	btrkit_fs_close(fs);
+	if (!ret)
+		assert_true(has_new(&w));
 	if (ret)
 		written_check_but(&w, has_new(&w) ? AUDIT_MIRRORS : 0);
 	written_destroy(&w);
