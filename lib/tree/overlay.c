@@ -9,6 +9,7 @@
 #include "lib/base/err.h"
 #include "lib/tree/cache.h"
 #include "lib/tree/edit_path.h"
+#include "lib/tree/known_bad.h"
 
 int overlay_create(struct btrkit_fs *fs, uint64_t generation, const struct overlay_ops *ops, void *ctx,
 		   struct failure *failure, struct overlay **ret, struct btrkit_error *err)
@@ -71,6 +72,7 @@ struct overlay *overlay_abort(struct overlay *o)
 	/* The next transaction will have the same generation as blocks that were built on the devices and read back. */
 	node_cache_forget_generation(o->fs->cache, o->generation);
 	pthread_mutex_destroy(&o->back);
+	known_bad_free(o);
 	free(o);
 	return NULL;
 }
@@ -92,6 +94,7 @@ struct overlay *overlay_commit(struct overlay *o)
 	o->fs->overlay = NULL;
 	stock_trim(&o->fs->stock);
 	pthread_mutex_destroy(&o->back);
+	known_bad_free(o);
 	free(o);
 	return NULL;
 }
@@ -359,16 +362,16 @@ int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret
 	return fs_find_root_in(o->fs, &o->root_tree, id, ret, NULL, err);
 }
 
-static int check_items(const struct btrkit_fs *fs, const struct node *n, struct btrkit_error *err)
+static int check_items(const struct overlay *o, const struct node *n, struct btrkit_error *err)
 {
-	struct item_ctx ctx = fs->items;
+	struct item_ctx ctx = o->fs->items;
 
 	ctx.owner = n->owner;
 	for (uint32_t i = 0; !n->level && i < n->nritems; i++) {
 		struct item item = leaf_item(n, i);
 		int ret = item_validate(&ctx, &item, err);
 
-		if (ret) {
+		if (ret && !known_bad_stands(o, n->owner, &item)) {
 			err_at_item(err, i, &item.key);
 			return ret;
 		}
@@ -400,7 +403,7 @@ int overlay_seal(const struct overlay *o, struct node *n, struct btrkit_error *e
 	fs->rules.csum->compute(h->fsid, fs->rules.nodesize - sizeof(h->csum), h->csum);
 	ret = node_verify(&fs->rules, &ref, n->data, err);
 	if (!ret)
-		ret = check_items(fs, n, err);
+		ret = check_items(o, n, err);
 	if (ret) {
 		err_at_tree(err, n->owner);
 		err_at_logical(err, n->bytenr);

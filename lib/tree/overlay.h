@@ -87,6 +87,7 @@ struct overlay {
 	uint64_t copied;			/* blocks copied for edits */
 	uint64_t created;			/* new blocks */
 	uint64_t freed;				/* blocks dropped by trees, including private ones */
+	struct known_bad *bad;	 /* items that may stand */
 	struct failure *failure; /* set if a tree may be half changed */
 };
 
