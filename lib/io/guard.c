@@ -7,50 +7,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/fs.h>
 
 #include "lib/base/err.h"
+#include "lib/io/lock.h"
 #include "lib/io/device_range.h"
-
-#define LOCK_TRIES 60
-#define LOCK_WAIT_NS 50000000	/* three seconds in total */
-
-/*
- * The protocol of udev: its workers hold a shared lock while they probe a device, which they do briefly after every
- * change, so wait for the lock.
- */
-static int lock_block(int fd, struct btrkit_error *err)
-{
-	const struct timespec wait = { 0, LOCK_WAIT_NS };
-
-	for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB); i++) {
-		if (errno == EINTR)
-			continue;
-		if (errno != EWOULDBLOCK)
-			return err_system(err, errno, "cannot lock");
-		if (i >= LOCK_TRIES)
-			return err_set(err, BTRKIT_BUSY, "in use: another program holds a lock on it");
-		nanosleep(&wait, NULL);
-	}
-	return 0;
-}
-
-/* Locks only this part: another part of the file may be used by others. */
-static int lock_file(int fd, uint64_t start, uint64_t len, struct btrkit_error *err)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len };
-
-	if (!fcntl(fd, F_OFD_SETLK, &lock))
-		return 0;
-	if (errno == EAGAIN || errno == EACCES)
-		return err_set(err, BTRKIT_BUSY, "in use: another program holds a lock on it");
-	return err_system(err, errno, "cannot lock");
-}
 
 /* For readers, a device that cannot be opened for lack of permission counts as unused, as most are. */
 static bool is_in_use(const char *path, const struct guard *guard)
@@ -154,7 +118,7 @@ int io_guard(int fd, const struct stat *st, uint64_t start, uint64_t len, bool w
 
 	*guard = (struct guard){ .writes = writes };
 	if (writes)
-		ret = S_ISBLK(st->st_mode) ? lock_block(fd, err) : lock_file(fd, start, len, err);
+		ret = S_ISBLK(st->st_mode) ? io_lock_block(fd, st, err) : io_lock_file(fd, start, len, err);
 	if (ret)
 		return ret;
 	device_range = device_range_of(st, start, len);

@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What mkfs refuses to write to, with and without -f, because it is in use: mounted, locked, swap, behind a loop
 device."""
+import contextlib
 import fcntl
 import os
 import shutil
 import stat
 import struct
+import subprocess
 import sys
 import tempfile
+import time
 
 import tool
-from tool import check_failure, digest, run
+from tool import BTRKIT, check_failure, digest, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
 import image  # noqa: E402
@@ -251,13 +254,49 @@ def swap(scratch):
             image.run('swapoff', device)
 
 
+@contextlib.contextmanager
+def locked_by_another(device):
+    """A shared lock of a process that starts nothing."""
+    code = 'import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_SH); print(1, flush=True); input()'
+    with subprocess.Popen([sys.executable, '-c', code, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as held:
+        try:
+            assert held.stdout.readline() == b'1\n'
+            yield
+        finally:
+            held.communicate(b'\n')
+
+
 def locks(scratch):
+    """A lock of another program is respected, one of a caller is not: that is how systemd-repart (first) and `udevadm
+    lock` start mkfs."""
     path = make_file(scratch, 'lock.img')
     with loop(path) as device:
-        with open(device, 'rb') as f:
-            fcntl.flock(f, fcntl.LOCK_SH)
+        with locked_by_another(device):
             refused(device, 'another program holds a lock', path)
         makes(device)
+        command = [BTRKIT, 'mkfs', '-f', '-q', device]
+        for kind in (fcntl.LOCK_SH, fcntl.LOCK_EX):
+            with open(device, 'rb') as f:
+                fcntl.flock(f, kind)
+                started = time.monotonic()
+                makes(device)
+                assert time.monotonic() - started < 3, 'it waited for its caller'
+        callers = [['flock', device], ['flock', '-s', device], ['flock', '-o', device],
+                   ['flock', device, 'nice', 'env'],
+                   ['sh', '-c', 'exec 9<"$0"; flock 9; "$@"', device]]
+        if shutil.which('udevadm') and b'lock' in subprocess.run(['udevadm', '--help'], capture_output=True,
+                                                                 check=False).stdout:
+            callers.append(['udevadm', 'lock', f'--device={device}'])
+        for caller in callers:
+            with open(path, 'r+b') as f:
+                f.write(bytes(1 << 20))
+            status, _, err = run(*caller[1:], *command, binary=caller[0])
+            assert not status, f'{caller}: {err}'
+            assert not run('dump-super', device)[0], f'{caller}: nothing was made'
+        with locked_by_another(device):
+            before = digest(path)
+            status, _, err = run('-s', device, *command, binary='flock')
+            assert status == 1 and 'another program holds a lock' in err and digest(path) == before, err
 
 
 def discards(scratch):
