@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "nearest.h"
 
 bool cmd_is_mkfs_btrfs;
 
@@ -103,8 +104,14 @@ static void build_tables(const struct command *cmd, int argc, char **argv, struc
 __attribute__((noreturn)) static void refuse_option(const struct command *cmd, const struct option *longs,
 						    const char *word)
 {
-	if (!optopt)
-		cmd_usage_error(cmd, "unknown option '%s'", word);
+	if (!optopt) {
+		struct cmd_nearest nearest = { .given = word + 2 };
+		struct cmd_hint hint;
+
+		for (; longs->name; longs++)
+			cmd_nearest_try(&nearest, longs->name);
+		cmd_usage_error(cmd, "unknown option '%s'%s", word, cmd_nearest_hint(&nearest, "--", &hint));
+	}
 	for (; longs->name; longs++)
 		if (longs->val == optopt)
 			cmd_usage_error(cmd, "option '--%s' takes no argument", longs->name);
@@ -239,10 +246,15 @@ enum btrkit_format cmd_format(const struct command *cmd, const char *s, enum btr
 	static const char *const names[] = { [BTRKIT_FORMAT_TEXT] = "text", [BTRKIT_FORMAT_JSON] = "json",
 					     [BTRKIT_FORMAT_TSV] = "tsv" };
 
-	for (unsigned i = 0; i <= (unsigned)last; i++)
+	struct cmd_nearest nearest = { .given = s };
+	struct cmd_hint hint;
+
+	for (unsigned i = 0; i <= (unsigned)last; i++) {
 		if (!strcmp(names[i], s))
 			return (enum btrkit_format)i;
-	cmd_usage_error(cmd, "--format: '%s' is unknown", s);
+		cmd_nearest_try(&nearest, names[i]);
+	}
+	cmd_usage_error(cmd, "--format: '%s' is unknown%s", s, cmd_nearest_hint(&nearest, "", &hint));
 }
 
 int cmd_failed(const struct command *cmd)
@@ -281,19 +293,4 @@ int cmd_no_memory(struct btrkit_error *err)
 {
 	*err = (struct btrkit_error){ .code = BTRKIT_NO_MEMORY, .err = -ENOMEM, .message = "out of memory" };
 	return -ENOMEM;
-}
-
-int cmd_fail_no_memory(const struct command *cmd)
-{
-	struct btrkit_error err;
-
-	(void)cmd_no_memory(&err);
-	return cmd_fail(cmd, NULL, &err);
-}
-
-void cmd_note(void *ctx, const char *line)
-{
-	const struct cmd_note *note = ctx;
-
-	cmd_say("btrkit %s: %s: %s", note->cmd->name, note->device, line);
 }

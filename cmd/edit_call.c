@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "edit.h"
+#include "nearest.h"
 
 static int unknown_option(const struct edit_op *op, const char *word, struct btrkit_error *err)
 {
@@ -83,13 +84,18 @@ static size_t matches(const struct edit_op *op, char **words, size_t n)
 static int unknown_operation(char **words, size_t n, struct btrkit_error *err)
 {
 	const bool group = !strcmp(words[0], "subvolume") || !strcmp(words[0], "property");
+	struct cmd_nearest nearest = { .given = words[0] };
+	struct cmd_hint hint;
 
+	for (const struct edit_op *op = edit_ops; op->name; op++)
+		cmd_nearest_try(&nearest, op->name);
 	edit_fail(err, EINVAL, "");
 	if (words[0][0] == '-' && words[0][1])
 		snprintf(err->message, sizeof(err->message), "option '%.100s' belongs before DEV", words[0]);
 	else
-		snprintf(err->message, sizeof(err->message), "unknown operation '%.100s%.1s%.80s'", words[0],
-			 group && n > 1 ? " " : "", group && n > 1 ? words[1] : "");
+		snprintf(err->message, sizeof(err->message), "unknown operation '%.100s%.1s%.80s'%s", words[0],
+			 group && n > 1 ? " " : "", group && n > 1 ? words[1] : "",
+			 cmd_nearest_hint(&nearest, "", &hint));
 	return -EINVAL;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "nearest.h"
 
 static const struct command *const commands[] = {
 	&cmd_cat,
@@ -59,6 +60,24 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
+/* Reports an unknown word: an option or a command. */
+static void refuse_word(const char *name)
+{
+	struct cmd_nearest nearest = { .given = name };
+	struct cmd_hint hint;
+
+	if (*name == '-') {
+		cmd_nearest_try(&nearest, "--help");
+		cmd_nearest_try(&nearest, "--version");
+		cmd_say("btrkit: unknown option '%s'%s (see btrkit --help)", name,
+			cmd_nearest_hint(&nearest, "", &hint));
+		return;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		cmd_nearest_try(&nearest, commands[i]->name);
+	cmd_say("btrkit: unknown command '%s'%s (see btrkit --help)", name, cmd_nearest_hint(&nearest, "", &hint));
+}
+
 /* Handles a word that is not a command. */
 static int run(const char *name)
 {
@@ -74,7 +93,7 @@ static int run(const char *name)
 		print_version();
 		return EXIT_DONE;
 	}
-	cmd_say("btrkit: unknown command '%s' (see btrkit --help)", name);
+	refuse_word(name);
 	return EXIT_USAGE;
 }
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "mkfs.h"
+#include "nearest.h"
 
 const struct cmd_option mkfs_options[] = {
 	{ 'd', "data", "PROFILE", "profile for data: single (the default), dup, raid0, raid1,\n"
@@ -79,10 +80,15 @@ const char *const mkfs_csums[4] = { "crc32c", "xxhash64", "sha256", "blake2b" };
 
 static enum btrkit_profile parse_profile(const struct command *cmd, const char *option, const char *name)
 {
-	for (size_t i = 0; i < MKFS_PROFILES; i++)
+	struct cmd_nearest nearest = { .given = name };
+	struct cmd_hint hint;
+
+	for (size_t i = 0; i < MKFS_PROFILES; i++) {
 		if (!strcasecmp(name, mkfs_profiles[i].name))
 			return mkfs_profiles[i].profile;
-	cmd_usage_error(cmd, "%s: '%s' is unknown", option, name);
+		cmd_nearest_try(&nearest, mkfs_profiles[i].name);
+	}
+	cmd_usage_error(cmd, "%s: '%s' is unknown%s", option, name, cmd_nearest_hint(&nearest, "", &hint));
 }
 
 static enum btrkit_csum parse_csum(const struct command *cmd, const char *name)
@@ -96,10 +102,15 @@ static enum btrkit_csum parse_csum(const struct command *cmd, const char *name)
 		{ "blake2", BTRKIT_CSUM_BLAKE2B },    { "blake2b", BTRKIT_CSUM_BLAKE2B },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	struct cmd_nearest nearest = { .given = name };
+	struct cmd_hint hint;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strcasecmp(name, names[i].name))
 			return names[i].csum;
-	cmd_usage_error(cmd, "--csum: '%s' is unknown", name);
+		cmd_nearest_try(&nearest, names[i].name);
+	}
+	cmd_usage_error(cmd, "--csum: '%s' is unknown%s", name, cmd_nearest_hint(&nearest, "", &hint));
 }
 
 static const uint8_t *parse_uuid(const struct command *cmd, const char *option, const char *s, uint8_t to[16])

@@ -65,3 +65,18 @@ int cmd_close_stdout(const struct command *cmd, int status)
 		say_output_failed(cmd->name, errno);
 	return done ? cmd_failed(cmd) : status;
 }
+
+void cmd_note(void *ctx, const char *line)
+{
+	const struct cmd_note *note = ctx;
+
+	cmd_say("btrkit %s: %s: %s", note->cmd->name, note->device, line);
+}
+
+int cmd_fail_no_memory(const struct command *cmd)
+{
+	struct btrkit_error err;
+
+	(void)cmd_no_memory(&err);
+	return cmd_fail(cmd, NULL, &err);
+}

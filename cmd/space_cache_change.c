@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "mount_options.h"
 #include "space_cache.h"
 
 static const char *const kinds[] = { "none", "v1", "v2" };
@@ -52,6 +53,22 @@ static void print_work(const struct space_cache_request *req, const struct btrki
 		printf("there is not enough space\n");
 }
 
+/* A cache that was cleared is made again by Linux, whatever the options are, but v2 only if one asks for it. */
+static void print_mount_options(const struct command *cmd, const struct space_cache_request *req,
+				const struct btrkit_fs_info *info)
+{
+	const char *now = req->dry_run ? "then" : "now";
+
+	if (req->clear && req->kind == BTRKIT_SPACE_CACHE_V1)
+		return;
+	if (!req->clear && req->kind == BTRKIT_SPACE_CACHE_V2)
+		printf("mount options:\t\tspace_cache=v1 and nospace_cache %s stop the mount\n", now);
+	else
+		printf("mount options:\t\tspace_cache=v2 %s makes the free space tree again\n", now);
+	cmd_warn_of_mount_options(cmd, info, &req->devices,
+				  req->clear ? BTRKIT_SPACE_CACHE_NONE : req->kind);
+}
+
 static int change(const struct space_cache_request *req, struct btrkit_fs *fs, struct btrkit_space_change *ret,
 		  struct btrkit_error *err)
 {
@@ -95,5 +112,6 @@ int space_cache_change(const struct command *cmd, const struct space_cache_reque
 	}
 	print_changes(req, &done, info.nodesize);
 	print_work(req, &done);
+	print_mount_options(cmd, req, &info);
 	return EXIT_DONE;
 }

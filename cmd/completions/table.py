@@ -75,7 +75,7 @@ def arguments_of(usage, text):
 
 def read_command(name, summary, tell):
     text = tell(name, "--help")
-    features = [line.split()[0] for line in tell(name, "-O", "list-all").splitlines()] if name == "mkfs" else None
+    features = [line.split()[0] for line in tell(name, "-O", "list-all").splitlines()[1:]] if name == "mkfs" else None
     options = []
     for line in text.split("\n\n")[1].splitlines():
         found = OPTION.match(line)

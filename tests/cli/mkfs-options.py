@@ -248,8 +248,8 @@ def none_is_forgotten(tested):
     rows = ' '.join(row for row, *_ in CHANGES)
     features = set(re.findall(r'-O (\S+)|--features (\S+)', rows))
     features = {name for pair in features for name in ''.join(pair).split(',')}
-    for name, is_default in re.findall(r'^(\S+) .*?(\(default\))?$', output('mkfs', '-O', 'list-all'), re.M):
-        alias = name in ('fst', 'bgt')
+    for name, what in re.findall(r'^(\S+) +- (.*)$', output('mkfs', '-O', 'list-all'), re.M):
+        is_default, alias = 'default=' in what, what.endswith(' alias')
         check(('^' if is_default or alias else '') + name in features, f'feature {name} is without a test')
     sums = re.search(r'--csum TYPE +checksum algorithm: (.*?) --checksum', text, re.S).group(1)
     for name in re.findall(r'\w+', sums.replace('crc32c (the default)', '').replace(' or', '')):

@@ -202,6 +202,28 @@ def locked(image):
     makes(image, '-f', '-q')
 
 
+def listed_features(listed, link):
+    """Scripts read the list of mkfs.btrfs: ReaR takes first words, but neither the first line nor aliases; others read
+    the standard error only. Names, aliases and versions are those of mkfs.btrfs, as far as it knows them."""
+    def parsed(text):
+        lines = text.splitlines()
+        check(lines[0] == 'Filesystem features available:' and all(' - ' in line for line in lines[1:]), text)
+        versions = {line.split()[0]: re.search(r'(\([a-z]+=[^)]*\)|alias)$', line)[1] for line in lines[1:]}
+        return versions, [name for name, what in versions.items() if what != 'alias']
+    os.symlink(os.path.realpath(BTRKIT), link)
+    status, out, err = run('-O', 'list-all', binary=link)
+    os.unlink(link)
+    check(not status and not out and err == listed, err)
+    ours, names = parsed(listed)
+    check(names == ['mixed-bg', 'quota', 'extref', 'raid56', 'skinny-metadata', 'no-holes', 'free-space-tree',
+                    'raid1c34', 'block-group-tree', 'squota'], names)
+    peer = shutil.which(os.environ.get('MKFS', 'mkfs.btrfs'))
+    if peer and b'v7.3' in subprocess.run([peer, '-V'], capture_output=True, check=True).stdout:
+        theirs, _ = parsed(subprocess.run([peer, '-O', 'list-all'], capture_output=True, check=True).stderr.decode())
+        theirs.pop('zoned', None)
+        check(ours == theirs, (ours, theirs))
+
+
 def printed(image):
     check(makes(image, '-f', '-q') == '', '-q')
     text = makes(image, '-f')
@@ -223,8 +245,9 @@ def printed(image):
     for args in (('-O', 'list-all'), ('-O', '^no-holes,list-all')):
         status, out, err = run('mkfs', *args)
         check(not status and not err and b'\nfree-space-tree ' in out and b'zoned' not in out, args)
+    listed_features(out.decode(), os.path.join(os.path.dirname(image), 'mkfs.btrfs'))
     status, out, err = run('mkfs', '-R', 'list-all')
-    check(not status and not err and re.findall(rb'^\S+', out, re.M) == [b'quota', b'free-space-tree'], out)
+    check(not status and not err and re.findall(rb'^\S+', out, re.M) == [b'Runtime', b'quota', b'free-space-tree'], out)
     status, out, err = run('mkfs', '-V')
     check(not status and not err and re.match(rb'btrkit mkfs, part of btrkit [0-9.]+\nbuilt with ( ?[+-]\w+)+\n$', out),
           '-V')

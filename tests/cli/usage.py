@@ -193,6 +193,28 @@ def one_line(image, scratch):
     check(status == 2 and not out and err == f"btrkit: unknown command '{shown}' (see btrkit --help)\n", err)
 
 
+def misspelt(image):
+    """The nearest word is suggested, if one resembles the unknown one."""
+    for args, says in (
+            (['--verson'], "btrkit: unknown option '--verson', did you mean '--version'? (see btrkit --help)"),
+            (['-x'], "btrkit: unknown option '-x' (see btrkit --help)"),
+            (['chekc', image], "btrkit: unknown command 'chekc', did you mean 'check'? (see btrkit --help)"),
+            (['dumptree', image], "btrkit: unknown command 'dumptree', did you mean 'dump-tree'? (see btrkit --help)"),
+            (['frobnicate'], "btrkit: unknown command 'frobnicate' (see btrkit --help)")):
+        status, out, err = run(*args)
+        check(status == 2 and not out and err == says + '\n', err)
+    for args, says in (
+            (('fiemap', '--fromat=json', image), "unknown option '--fromat=json', did you mean '--format'?"),
+            (('fiemap', '--colour', image), "unknown option '--colour' ("),
+            (('fiemap', '--format', 'jsn', image), "--format: 'jsn' is unknown, did you mean 'json'?"),
+            (('mkfs', '-O', '^noholes', image), "'noholes' is unknown, did you mean 'no-holes'?"),
+            (('mkfs', '-d', 'rad1', image), "--data: 'rad1' is unknown, did you mean 'RAID1'?"),
+            (('mkfs', '--csum', 'sha265', image), "--csum: 'sha265' is unknown, did you mean 'sha256'?"),
+            (('edit', image, 'mkdri', 'x'), "unknown operation 'mkdri', did you mean 'mkdir'?")):
+        status, out, err = run(*args)
+        check(status in (1, 2) and not out and err.count('\n') == 1 and says in err, (args, err))
+
+
 def some_paths_fail(scratch):
     """fiemap reports each path that it cannot list, lists the others, and fails."""
     image, folder = os.path.join(scratch, 'paths.img'), os.path.join(scratch, 'paths')
@@ -261,6 +283,7 @@ def main():
         closed(image)
         interrupted(image)
         one_line(image, scratch)
+        misspelt(image)
         some_paths_fail(scratch)
         superblocks(image)
     print(f'{checks} checks')

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "mount_options.h"
+
+#include <ctype.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define FSTAB "/etc/fstab"
+#define CMDLINE "/proc/cmdline"
+#define TEXT_MAX 4096	/* lines of fstab and the kernel's command line are shorter */
+
+struct search {
+	const struct command *cmd;
+	const struct btrkit_fs_info *info;
+	const struct cmd_devices *devices;
+	enum btrkit_space_cache_kind kind;
+};
+
+/* Whether the text is a UUID with these bytes, in any case. */
+static bool is_uuid(const char *s, const uint8_t uuid[16])
+{
+	unsigned digits = 0, byte;
+
+	for (; *s; s++) {
+		if (*s == '-')
+			continue;
+		if (digits % 2 || digits >= 32 || sscanf(s, "%2x", &byte) != 1 || !isxdigit((unsigned char)s[1]) ||
+		    byte != uuid[digits / 2])
+			return false;
+		s++;
+		digits += 2;
+	}
+	return digits == 32;
+}
+
+/* Whether this is the filesystem: UUID=, LABEL= or the path of one of the devices. */
+static bool is_meant(const struct search *s, const char *spec)
+{
+	const char *const label = s->info->label;
+
+	if (!strncasecmp(spec, "UUID=", 5))
+		return is_uuid(spec + 5, s->info->fsid);
+	if (!strncasecmp(spec, "LABEL=", 6))
+		return *label && !strcmp(spec + 6, label);
+	for (size_t i = 0; i < s->devices->n; i++)
+		if (cmd_same_device(spec, s->devices->at[i]))
+			return true;
+	return false;
+}
+
+/* Reports options of one place. @options: separated by commas, which are overwritten */
+static void check(const struct search *s, const char *place, char *options)
+{
+	const bool v2 = s->kind == BTRKIT_SPACE_CACHE_V2;
+	const char *bad = NULL;
+	char *rest;
+
+	/* The last one applies. */
+	for (char *o = strtok_r(options, ",", &rest); o; o = strtok_r(NULL, ",", &rest)) {
+		if (!strcmp(o, "clear_cache") && v2)
+			return;
+		if (!strcmp(o, "space_cache") || !strcmp(o, "space_cache=v1") || !strcmp(o, "nospace_cache"))
+			bad = v2 ? o : NULL;
+		else if (!strcmp(o, "space_cache=v2"))
+			bad = v2 ? NULL : o;
+	}
+	if (!bad)
+		return;
+	cmd_say("btrkit %s: %s: %s has the mount option %s, %s", s->cmd->name, s->devices->at[0], place, bad,
+		v2 ? "with which Linux now refuses to mount it for writing: remove it" :
+		     "with which the next mount makes the free space tree again");
+}
+
+static void search_fstab(const struct search *s)
+{
+	FILE *f = setmntent(FSTAB, "re");
+	char text[TEXT_MAX];
+	struct mntent m;
+
+	if (!f)
+		return;
+	while (getmntent_r(f, &m, text, sizeof(text)))
+		if (!strcmp(m.mnt_type, "btrfs") && is_meant(s, m.mnt_fsname))
+			check(s, FSTAB, m.mnt_opts);
+	endmntent(f);
+}
+
+static void search_cmdline(const struct search *s)
+{
+	FILE *f = fopen(CMDLINE, "re");
+	char text[TEXT_MAX] = "", *root = NULL, *flags = NULL, *rest;
+
+	if (!f)
+		return;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	for (char *word = strtok_r(text, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
+		if (!strncmp(word, "root=", 5))
+			root = word + 5;
+		else if (!strncmp(word, "rootflags=", 10))
+			flags = word + 10;
+	}
+	if (root && flags && is_meant(s, root))
+		check(s, "the kernel's command line", flags);
+}
+
+void cmd_warn_of_mount_options(const struct command *cmd, const struct btrkit_fs_info *info,
+			       const struct cmd_devices *devices, enum btrkit_space_cache_kind kind)
+{
+	const struct search s = { cmd, info, devices, kind };
+
+	search_fstab(&s);
+	search_cmdline(&s);
+}
