@@ -88,7 +88,7 @@ static int compare(const struct check_finding *a, const struct check_finding *b)
 }
 
 /* Index of the first finding that is not before @f. *same: whether it is equal. */
-static size_t device_range_of(const struct check_findings *l, const struct check_finding *f, bool *same)
+static size_t find_finding(const struct check_findings *l, const struct check_finding *f, bool *same)
 {
 	size_t low = 0, high = l->n;
 
@@ -107,12 +107,12 @@ static size_t device_range_of(const struct check_findings *l, const struct check
 }
 
 /* The caller holds the lock. */
-static void keep(struct check *c, enum check_code code, const struct check_finding *f)
+static void insert_finding(struct check *c, enum check_code code, const struct check_finding *f)
 {
 	struct check_findings *l = &c->findings[code];
 	const size_t most = c->opts.repeats;
 	bool same;
-	const size_t at = device_range_of(l, f, &same);
+	const size_t at = find_finding(l, f, &same);
 
 	if (same) {
 		l->at[at].times++;
@@ -141,27 +141,27 @@ static void keep(struct check *c, enum check_code code, const struct check_findi
 	l->n++;
 }
 
-static void tell(struct check *c, enum check_code code, struct check_finding *f)
+static void store_finding(struct check *c, enum check_code code, struct check_finding *f)
 {
 	f->times = 1;
 	pthread_mutex_lock(&c->lock);
-	keep(c, code, f);
+	insert_finding(c, code, f);
 	pthread_mutex_unlock(&c->lock);
 }
 
-void check_tell(struct check *c, enum check_code code, const struct btrkit_error *what)
+void check_report(struct check *c, enum check_code code, const struct btrkit_error *what)
 {
 	struct check_finding f = { .what = *what };
 
-	tell(c, code, &f);
+	store_finding(c, code, &f);
 }
 
-void check_tell_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
-		       uint64_t expected)
+void check_report_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
+			 uint64_t expected)
 {
 	struct check_finding f = { .what = *what, .has_values = true, .found = found, .expected = expected };
 
-	tell(c, code, &f);
+	store_finding(c, code, &f);
 }
 
 void check_withdraw(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t apart)
@@ -172,7 +172,7 @@ void check_withdraw(struct check *c, enum check_code code, const struct btrkit_e
 	size_t at;
 
 	pthread_mutex_lock(&c->lock);
-	at = device_range_of(l, &f, &same);
+	at = find_finding(l, &f, &same);
 	if (same && l->at[at].has_values && l->at[at].found - l->at[at].expected == apart) {
 		l->n--;
 		l->total--;
@@ -181,7 +181,7 @@ void check_withdraw(struct check *c, enum check_code code, const struct btrkit_e
 	pthread_mutex_unlock(&c->lock);
 }
 
-void check_say(struct check *c, enum check_code code, const struct check_place *at, const char *fmt, ...)
+void check_report_at(struct check *c, enum check_code code, const struct check_location *at, const char *fmt, ...)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	char message[sizeof(what.message)];
@@ -202,9 +202,9 @@ void check_say(struct check *c, enum check_code code, const struct check_place *
 	else if (at->devid)
 		err_at_devid(&what, at->devid);
 	if (at->values)
-		check_tell_values(c, code, &what, at->values[0], at->values[1]);
+		check_report_values(c, code, &what, at->values[0], at->values[1]);
 	else
-		check_tell(c, code, &what);
+		check_report(c, code, &what);
 }
 
 /* The code to report for a block that could not be read. */
@@ -229,7 +229,7 @@ static enum check_code code_of(int ret, const struct btrkit_error *what)
 	return CHECK_BLOCK_ORDER;
 }
 
-void check_tell_failure(struct check *c, uint64_t tree, int ret, const struct btrkit_error *what)
+void check_report_unreadable(struct check *c, uint64_t tree, int ret, const struct btrkit_error *what)
 {
 	struct btrkit_error own = *what;
 
@@ -238,6 +238,5 @@ void check_tell_failure(struct check *c, uint64_t tree, int ret, const struct bt
 		return;
 	}
 	err_at_tree(&own, tree);
-	check_tell(c, code_of(ret, &own), &own);
+	check_report(c, code_of(ret, &own), &own);
 }
-

@@ -14,21 +14,21 @@ void *check_list_add(struct check *c, struct array *list, size_t size);
  * Reports a finding. @what: message, field and location, as filled in by err_corrupt() and err_at_*(). May be called
  * by any thread. If the finding cannot be stored, the check ends; the caller need not handle that.
  */
-void check_tell(struct check *c, enum check_code code, const struct btrkit_error *what);
+void check_report(struct check *c, enum check_code code, const struct btrkit_error *what);
 /* Same, with the value found and the value expected. */
-void check_tell_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
-		       uint64_t expected);
+void check_report_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
+			 uint64_t expected);
 /* Withdraws a finding with the same message and location whose two values differ by @apart. */
 void check_withdraw(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t apart);
 /* Reports a finding with a new message and the location in @at, whose unused fields are 0 or NULL. */
-struct check_place {
+struct check_location {
 	uint64_t tree, logical;
 	const struct btrkit_key *key;
 	const char *field;
 	uint64_t devid, physical; /* devid 0: no device; physical 0: no address on it */
 	const uint64_t *values;	  /* found and expected, or NULL */
 };
-void check_say(struct check *c, enum check_code code, const struct check_place *at, const char *fmt, ...)
+void check_report_at(struct check *c, enum check_code code, const struct check_location *at, const char *fmt, ...)
 	BTRKIT_PRINTF(4, 5);
 
 /*
@@ -41,6 +41,6 @@ bool check_failed(struct check *c);
 /* Adds @n tree blocks to the progress. */
 void check_progress(struct check *c, uint64_t n);
 /* Reports a cursor error as a finding at the block or item that caused it. */
-void check_tell_failure(struct check *c, uint64_t tree, int ret, const struct btrkit_error *what);
+void check_report_unreadable(struct check *c, uint64_t tree, int ret, const struct btrkit_error *what);
 
 #endif

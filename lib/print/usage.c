@@ -140,7 +140,7 @@ int usage_find_path(struct btrkit_usage_printer *p, const struct label *l, struc
 	if (r == -ENOMEM)
 		return err_nomem(err);
 	/* Report a damaged block once, not for every subvolume whose path needs it. */
-	if (!r || usage_was_told(p->usage, &what))
+	if (!r || usage_was_reported(p->usage, &what))
 		return 0;
 	snprintf(name, sizeof(name), "path of %" PRIu64, l->id);
 	err_name(&what, name);

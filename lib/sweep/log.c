@@ -142,8 +142,8 @@ static int take(struct reader *r, const struct sweep_log_item *at, struct btrkit
 	}
 }
 
-static int tell_invalid(const struct reader *r, const struct sweep_log_item *at, int ret, struct btrkit_error *what,
-			struct btrkit_error *err)
+static int report_invalid(const struct reader *r, const struct sweep_log_item *at, int ret, struct btrkit_error *what,
+			  struct btrkit_error *err)
 {
 	err_at_tree(what, OID_TREE_LOG);
 	err_at_logical(what, at->leaf->bytenr);
@@ -162,7 +162,7 @@ static int take_item(struct reader *r, const struct sweep_log_item *at, struct b
 		return 0;
 	ret = item_validate(&r->items, at->item, &what);
 	if (ret)
-		return tell_invalid(r, at, ret, &what, err);
+		return report_invalid(r, at, ret, &what, err);
 	if (r->to->item)
 		ret = r->to->item(r->to->ctx, at, r->top, &go_on, err);
 	return ret || !go_on || !wanted ? ret : take(r, at, err);

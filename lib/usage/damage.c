@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reports what is unreadable or contradictory, each place once. */
+/* Reports what is unreadable or contradictory, each location once. */
 #include "lib/usage/damage.h"
 
 #include <inttypes.h>
@@ -10,22 +10,22 @@
 #include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 
-static struct usage_place device_range_of(const struct btrkit_error *what)
+static struct usage_location location_of(const struct btrkit_error *what)
 {
-	return (struct usage_place){ what->logical, what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX };
+	return (struct usage_location){ what->logical, what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX };
 }
 
-/* Returns the index of the first recorded place that is not before @place. */
-static size_t find_told(const struct array *l, const struct usage_place *place)
+/* Returns the index of the first recorded location that is not before @location. */
+static size_t find_reported(const struct array *l, const struct usage_location *location)
 {
-	const struct usage_place *at = l->at;
+	const struct usage_location *at = l->at;
 	size_t low = 0, high = l->n;
 
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
-		if (at[mid].logical < place->logical ||
-		    (at[mid].logical == place->logical && at[mid].slot < place->slot))
+		if (at[mid].logical < location->logical ||
+		    (at[mid].logical == location->logical && at[mid].slot < location->slot))
 			low = mid + 1;
 		else
 			high = mid;
@@ -33,27 +33,27 @@ static size_t find_told(const struct array *l, const struct usage_place *place)
 	return low;
 }
 
-bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *what)
+bool usage_was_reported(const struct btrkit_usage *u, const struct btrkit_error *what)
 {
-	const struct usage_place place = device_range_of(what), *at = u->told.at;
-	const size_t i = find_told(&u->told, &place);
+	const struct usage_location location = location_of(what), *at = u->reported.at;
+	const size_t i = find_reported(&u->reported, &location);
 
-	return what->places & BTRKIT_AT_LOGICAL && i < u->told.n && at[i].logical == place.logical &&
-	       at[i].slot == place.slot;
+	return what->places & BTRKIT_AT_LOGICAL && i < u->reported.n && at[i].logical == location.logical &&
+	       at[i].slot == location.slot;
 }
 
-/* Records a place, unless memory is short or there are too many. */
-static void keep_told(struct array *l, const struct btrkit_error *what)
+/* Records a location, unless memory is short or there are too many. */
+static void note_reported(struct array *l, const struct btrkit_error *what)
 {
-	const struct usage_place place = device_range_of(what);
-	const size_t i = find_told(l, &place);
-	struct usage_place *at;
+	const struct usage_location location = location_of(what);
+	const size_t i = find_reported(l, &location);
+	struct usage_location *at;
 
-	if (!(what->places & BTRKIT_AT_LOGICAL) || l->n == USAGE_TOLD_MAX || !array_add(l, sizeof(*at), NULL))
+	if (!(what->places & BTRKIT_AT_LOGICAL) || l->n == USAGE_REPORTED_MAX || !array_add(l, sizeof(*at), NULL))
 		return;
 	at = l->at;
 	memmove(at + i + 1, at + i, (l->n - 1 - i) * sizeof(*at));
-	at[i] = place;
+	at[i] = location;
 }
 
 int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what, struct btrkit_error *err)
@@ -63,8 +63,8 @@ int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what,
 	if (ret == -ENOMEM || !w->opts.damage)
 		return err_pass(err, what, ret);
 	pthread_mutex_lock(&w->lock);
-	if (!usage_was_told(w->u, what)) {
-		keep_told(&w->u->told, what);
+	if (!usage_was_reported(w->u, what)) {
+		note_reported(&w->u->reported, what);
 		w->u->total.damaged++;
 		r = w->opts.damage(w->opts.damage_ctx, what);
 	}

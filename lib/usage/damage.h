@@ -5,7 +5,7 @@
 #include "lib/usage/state.h"
 
 /* Returns whether damage in this block or item was reported before. */
-bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *what);
+bool usage_was_reported(const struct btrkit_usage *u, const struct btrkit_error *what);
 /*
  * Reports to the caller that something is unreadable or contradictory, once per place. -ENOMEM is returned, not
  * reported.

@@ -20,8 +20,8 @@ void usage_extents_end(struct usage_extents_batch *b)
 		atomic_store_explicit(&last->info, usage_refs_flags(&b->open.refs), memory_order_relaxed);
 }
 
-static int check_place(const struct usage_extents_batch *b, const struct extent_item *ei, size_t *chunk,
-		       struct btrkit_error *err)
+static int check_location(const struct usage_extents_batch *b, const struct extent_item *ei, size_t *chunk,
+			  struct btrkit_error *err)
 {
 	if (ei->bytenr < b->end)
 		return err_corrupt(err, "key.objectid", "extent overlaps the previous one");
@@ -38,7 +38,7 @@ static int add_block(struct usage_extents_batch *b, const struct extent_item *ei
 
 	if (!to)
 		return -ENOMEM;
-	atomic_init(&to->place, usage_place(ei->bytenr, ei->level, 0));
+	atomic_init(&to->tagged, usage_block_tagged(ei->bytenr, ei->level, 0));
 	to->generation = (uint32_t)ei->generation;
 	atomic_init(&to->set, 0);
 	return 0;
@@ -76,7 +76,7 @@ static int take_extent(struct usage_extents_batch *b, const struct item *item, s
 	usage_extents_end(b);
 	b->open = (struct usage_refs){ .bytenr = item->key.objectid };
 	if (!ret)
-		ret = check_place(b, &ei, &b->chunk, err);
+		ret = check_location(b, &ei, &b->chunk, err);
 	if (ret)
 		return ret;
 	b->open.of_data = ei.flags & EXTENT_FLAG_DATA;

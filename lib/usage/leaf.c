@@ -61,7 +61,8 @@ struct reading {
 };
 
 /* Reports damage in an item of the leaf. */
-static int tell(const struct reading *g, uint32_t slot, int ret, struct btrkit_error *what, struct btrkit_error *err)
+static int report_item(const struct reading *g, uint32_t slot, int ret, struct btrkit_error *what,
+		       struct btrkit_error *err)
 {
 	const struct btrkit_key key = block_item(g->leaf, slot).key;
 
@@ -70,7 +71,7 @@ static int tell(const struct reading *g, uint32_t slot, int ret, struct btrkit_e
 	return usage_damage_of(g->w, g->set, ret, what, err);
 }
 
-static int tell_size(const struct reading *g, const struct usage_named *x, uint32_t sectors, struct btrkit_error *err)
+static int report_size(const struct reading *g, const struct usage_named *x, uint32_t sectors, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	const uint32_t sector = g->w->u->sectorsize;
@@ -78,7 +79,7 @@ static int tell_size(const struct reading *g, const struct usage_named *x, uint3
 				    "data extent of %" PRIu64 " bytes, but the extent tree has %" PRIu64,
 				    x->sectors * sector, (uint64_t)sectors * sector);
 
-	return tell(g, x->slot, ret, &what, err);
+	return report_item(g, x->slot, ret, &what, err);
 }
 
 /* Adds the owners of the leaf to an extent. @i: its number in the table; SIZE_MAX: not in the table */
@@ -104,7 +105,7 @@ static int settle(const struct reading *g, const struct usage_named *x, size_t i
 	if (e->sectors == x->sectors ||
 	    atomic_fetch_or_explicit(&e->info, USAGE_DOUBTFUL, memory_order_relaxed) & USAGE_DOUBTFUL)
 		return 0;
-	return tell_size(g, x, e->sectors, err);
+	return report_size(g, x, e->sectors, err);
 }
 
 /* Looks up and handles all extents in the waiting list. */
@@ -157,7 +158,7 @@ static int take_file_extent(const struct reading *g, uint32_t slot, struct btrki
 	int ret = file_extent_decode(&g->w->fs->items, &item, &fe, &what);
 
 	if (ret)
-		return tell(g, slot, ret, &what, err);
+		return report_item(g, slot, ret, &what, err);
 	if (fe.type == FILE_EXTENT_INLINE)
 		take_inline(g->r, &fe);
 	else if (fe.disk_bytenr)

@@ -15,12 +15,12 @@ static int get(void *ctx, const struct node_ref *ref, struct node **ret, struct 
 	const int r = node_get(b->w->fs, ref, ret, &what);
 
 	if (!r) {
-		b->w->u->total.blocks_read += !b->told;
+		b->w->u->total.blocks_read += !b->reported;
 		return 0;
 	}
 	*ret = NULL;
 	err_at_tree(&what, ref->owner);
-	return b->told && r != -ENOMEM ? 0 : usage_damage(b->w, r, &what, err);
+	return b->reported && r != -ENOMEM ? 0 : usage_damage(b->w, r, &what, err);
 }
 
 static void put(void *ctx, struct node *n)
@@ -37,7 +37,7 @@ static int pointer(void *ctx, const struct node *parent, uint32_t slot, const st
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
 	(void)follow;
-	if (ordered || b->told)
+	if (ordered || b->reported)
 		return 0;
 	err_corrupt(&what, "key", "keys are out of order");
 	err_at_tree(&what, ref->owner);

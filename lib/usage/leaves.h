@@ -8,7 +8,7 @@
 /* Where a walk of lib/sweep reads blocks: from the cache. What is unreadable is reported as damage. */
 struct usage_blocks {
 	struct usage_work *w;
-	bool told; /* the tree was read before, when its damage was reported and its blocks were counted */
+	bool reported; /* the tree was read before, when its damage was reported and its blocks were counted */
 };
 
 /* The result points to @b. */

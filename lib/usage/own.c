@@ -24,10 +24,10 @@ static int own_level(struct usage_work *w, const struct sweep_leaves *l, struct 
 	return ret;
 }
 
-/* @told: the tree was read before, and unreadable blocks were reported */
-static int own_tree(struct usage_work *w, const struct tree_root *root, bool told, struct btrkit_error *err)
+/* @reported: the tree was read before, and unreadable blocks were reported */
+static int own_tree(struct usage_work *w, const struct tree_root *root, bool reported, struct btrkit_error *err)
 {
-	const struct sweep_blocks from = usage_from_cache(&(struct usage_blocks){ .w = w, .told = told });
+	const struct sweep_blocks from = usage_from_cache(&(struct usage_blocks){ .w = w, .reported = reported });
 	struct sweep_leaves l;
 	int ret = sweep_leaves_begin(root, &l, err);
 

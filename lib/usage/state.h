@@ -44,13 +44,13 @@ struct btrkit_usage {
 	uint32_t *counting;	    /* for sets_init(): counts subvolumes, also dying ones */
 	struct btrkit_usage_total total;
 	struct btrkit_usage_types types;
-	struct array told; /* struct usage_place, sorted: reported damage */
+	struct array reported; /* struct usage_location, sorted: reported damage */
 };
 
-struct usage_place {
+struct usage_location {
 	uint64_t logical, slot; /* slot UINT64_MAX: the whole block */
 };
-#define USAGE_TOLD_MAX 65536u
+#define USAGE_REPORTED_MAX 65536u
 
 /* Converts a length to sectors as in tables. Returns 0, which no extent has, if it does not fit. */
 static inline uint32_t usage_sectors(const struct btrkit_usage *u, uint64_t bytes)
@@ -79,12 +79,12 @@ struct usage_work {
 	struct array lost;    /* struct sweep_lost */
 	struct array strays[LEVELS_MAX];
 	struct array data_strays;
-	struct array dropped; /* struct usage_dropped */
-	uint32_t filesystem;  /* the set of the filesystem itself */
-	uint64_t kept_bytes;  /* memory of the sets after the last collection */
-	struct array pending; /* see usage_add_later(); all of one table */
-	uint64_t *orphans;    /* by inner number: difference to the previous owner */
-	uint64_t done, due;   /* for progress */
+	struct array dropped;		 /* struct usage_dropped */
+	uint32_t filesystem;		 /* the set of the filesystem itself */
+	uint64_t bytes_after_collection; /* memory of the sets after the last collection */
+	struct array pending;		 /* see usage_add_later(); all of one table */
+	uint64_t *orphans;		 /* by inner number: difference to the previous owner */
+	uint64_t done, due;		 /* for progress */
 };
 
 /* Returns the number of blocks per batch. */

@@ -81,7 +81,7 @@ static int compare_final(const void *a, const void *b, void *ctx)
 }
 
 /* Keeps the sets that occur, sorted by their members. */
-static int keep_sets(struct usage_work *w, const struct btrkit_usage_space *sums, struct btrkit_error *err)
+static int store_sets(struct usage_work *w, const struct btrkit_usage_space *sums, struct btrkit_error *err)
 {
 	struct btrkit_usage *u = w->u;
 	size_t n = 0;
@@ -172,7 +172,7 @@ int usage_sum(struct usage_work *w, struct btrkit_error *err)
 	u->total.unowned = sums[0];
 	for (uint32_t i = 0; i < u->sets.n; i++)
 		usage_space_add(&u->total.space, &sums[i]);
-	ret = keep_sets(w, sums, err);
+	ret = store_sets(w, sums, err);
 	free(sums);
 	if (!ret)
 		ret = renumber(u, err);

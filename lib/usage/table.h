@@ -22,7 +22,7 @@
 #define USAGE_DIGEST_MAX 511u /* 0: no pointer found so far, or a root */
 
 struct usage_block {
-	atomic_ullong place; /* address, level and digest */
+	atomic_ullong tagged; /* address, level and digest */
 	atomic_uint set;
 	uint32_t generation; /* lower 32 bits */
 };
@@ -160,16 +160,16 @@ static inline struct usage_extent *usage_extents_at(const struct usage_table *t,
 
 static inline unsigned usage_block_level(const struct usage_block *b)
 {
-	return (unsigned)(atomic_load_explicit(&b->place, memory_order_relaxed) & USAGE_LEVEL);
+	return (unsigned)(atomic_load_explicit(&b->tagged, memory_order_relaxed) & USAGE_LEVEL);
 }
 
 static inline uint32_t usage_block_digest(const struct usage_block *b)
 {
-	return (uint32_t)(atomic_load_explicit(&b->place, memory_order_relaxed) >> USAGE_DIGEST_SHIFT) &
+	return (uint32_t)(atomic_load_explicit(&b->tagged, memory_order_relaxed) >> USAGE_DIGEST_SHIFT) &
 	       USAGE_DIGEST_MAX;
 }
 
-static inline unsigned long long usage_place(uint64_t bytenr, unsigned level, uint32_t digest)
+static inline unsigned long long usage_block_tagged(uint64_t bytenr, unsigned level, uint32_t digest)
 {
 	return bytenr | level | digest << USAGE_DIGEST_SHIFT;
 }

@@ -111,7 +111,7 @@ struct btrkit_usage *btrkit_usage_free(struct btrkit_usage *u)
 	free(u->inside);
 	free(u->outside);
 	free(u->counting);
-	free(u->told.at);
+	free(u->reported.at);
 	free(u);
 	return NULL;
 }

@@ -8,13 +8,13 @@
 
 #include "lib/check/trees/table.h"
 
-#define ADDRESS(i) ((uint64_t)(i) * 4096)
+#define ADDRESS(i) ((uint64_t)(i)*4096)
 
 static void fill(struct check_tables *t, size_t n)
 {
 	assert_int_equal(check_table_reserve(t, &t->blocks, n, NULL), 0);
 	for (size_t i = 0; i < n; i++)
-		check_block_at(t, i)->place = ADDRESS(2 * i + 1);
+		check_block_at(t, i)->tagged = ADDRESS(2 * i + 1);
 	t->blocks.n = n;
 }
 
@@ -47,7 +47,7 @@ static void merged(uint64_t memory, const char *spill)
 	check_tables_init(&t, memory, spill);
 	fill(&t, n);
 	for (size_t i = 0; i <= n; i++)
-		more[i].place = ADDRESS(2 * i + 2);
+		more[i].tagged = ADDRESS(2 * i + 2);
 	/* Every new block but the last goes between two that exist; the last goes to the end. */
 	assert_int_equal(check_table_merge(&t, &t.blocks, more, n, NULL), 0);
 	assert_int_equal(t.blocks.n, 2 * n);

@@ -176,7 +176,7 @@ static void add_many_later(bool data, size_t entries, unsigned draws, uint64_t s
 	assert_int_equal(sets_init(&u->sets, OWNERS, counting, set_memory, NULL), 0);
 	pthread_mutex_init(&w.lock, NULL);
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		const uint64_t kept = w.kept_bytes;
+		const uint64_t kept = w.bytes_after_collection;
 		/* All at once in a large table, more and more in others, so that many sets are made and dropped. */
 		const uint32_t owners = entries < EXTENTS_MANY ? round * OWNERS / ROUNDS + 1 : OWNERS;
 		uint64_t had[BLOCKS];
@@ -203,7 +203,7 @@ static void add_many_later(bool data, size_t entries, unsigned draws, uint64_t s
 		for (unsigned k = 0; k < BLOCKS; k++)
 			changed += wanted[k] != had[k];
 		assert_true(u->sets.n <= before + changed);
-		collections += w.kept_bytes != kept;
+		collections += w.bytes_after_collection != kept;
 		for (size_t k = 0; k < BLOCKS; k++) {
 			const size_t at = place(entries, k);
 			const struct set s = sets_get(&u->sets, data ? usage_extents_at(t, at)->set :
@@ -264,8 +264,8 @@ static void full_memory_is_told(void **state)
 		}
 	}
 	assert_int_equal(usage_pending_gather(&w, &list, NULL), 0);
-	w.kept_bytes = sets_bytes(&u->sets);
-	w.opts.set_memory = u->sets.budget = w.kept_bytes + w.kept_bytes / 100;
+	w.bytes_after_collection = sets_bytes(&u->sets);
+	w.opts.set_memory = u->sets.budget = w.bytes_after_collection + w.bytes_after_collection / 100;
 	assert_int_equal(usage_pending_settle(&w, false, &err), -ENOMEM);
 	assert_non_null(strstr(err.message, "sets of owners exceed"));
 	free(list.at);
@@ -338,12 +338,9 @@ static void owners_are_neighbours(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_sets_are_one),
-		cmocka_unit_test(sets_are_forgotten),
-		cmocka_unit_test(tables_find_and_merge),
-		cmocka_unit_test(owners_are_added_later),
-		cmocka_unit_test(full_memory_is_told),
-		cmocka_unit_test(owners_fill_up),
+		cmocka_unit_test(equal_sets_are_one),	 cmocka_unit_test(sets_are_forgotten),
+		cmocka_unit_test(tables_find_and_merge), cmocka_unit_test(owners_are_added_later),
+		cmocka_unit_test(full_memory_is_told),	 cmocka_unit_test(owners_fill_up),
 		cmocka_unit_test(owners_are_neighbours),
 	};
 

@@ -15,11 +15,11 @@
 #include "lib/io/buffer.h"
 #include "lib/volume/volume.h"
 
-static void blame(struct check *c, const struct check_place *at, const struct file_extent *fe,
-		  const struct btrkit_error *why)
+static void report_compressed(struct check *c, const struct check_location *at, const struct file_extent *fe,
+			      const struct btrkit_error *why)
 {
-	check_say(c, CHECK_DATA_COMPRESSED, at, "data with compression type %u cannot be decompressed: %s",
-		  fe->compression, why->message);
+	check_report_at(c, CHECK_DATA_COMPRESSED, at, "data with compression type %u cannot be decompressed: %s",
+			fe->compression, why->message);
 }
 
 /* Decompresses a data or inline extent. @return 0; -EUCLEAN: invalid data; other errors do not mean that */
@@ -43,7 +43,7 @@ static int decompress(struct check *c, const struct file_extent *fe, const void 
 void check_compressed_inline(struct check *c, const struct node *leaf, const struct item *item,
 			     const struct file_extent *fe)
 {
-	const struct check_place at = { leaf->owner, leaf->bytenr, &item->key, "compression" };
+	const struct check_location at = { leaf->owner, leaf->bytenr, &item->key, "compression" };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	int ret;
 
@@ -54,7 +54,7 @@ void check_compressed_inline(struct check *c, const struct node *leaf, const str
 	if (ret == -ENOMEM)
 		check_fail(c, ret, &err);
 	else if (ret == -EUCLEAN)
-		blame(c, &at, fe, &err);
+		report_compressed(c, &at, fe, &err);
 }
 
 /* Reads an extent into @stored, from any copy that matches its checksums. */
@@ -91,8 +91,8 @@ void check_compressed_extent(struct check *c, const struct node *leaf, const str
 			     const struct file_extent *fe, const struct check_extent *e)
 {
 	/* If the extent is shared, report it by its address instead of by one of its users. */
-	const struct check_place shared = { .logical = fe->disk_bytenr };
-	const struct check_place alone = { leaf->owner, leaf->bytenr, &item->key, "compression" };
+	const struct check_location shared = { .logical = fe->disk_bytenr };
+	const struct check_location alone = { leaf->owner, leaf->bytenr, &item->key, "compression" };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint8_t *stored;
 	int ret;
@@ -106,5 +106,5 @@ void check_compressed_extent(struct check *c, const struct node *leaf, const str
 	if (ret == -ENOMEM)
 		check_fail(c, ret, &err);
 	else if (ret == -EUCLEAN)
-		blame(c, e->refs == 1 ? &alone : &shared, fe, &err);
+		report_compressed(c, e->refs == 1 ? &alone : &shared, fe, &err);
 }

@@ -18,9 +18,9 @@ struct loading {
 	uint64_t end; /* of the previous item */
 };
 
-static void blame(struct check *c, enum check_code code, const struct btrkit_key *key, const char *message)
+static void report_csum(struct check *c, enum check_code code, const struct btrkit_key *key, const char *message)
 {
-	check_say(c, code, &(struct check_place){ OID_CSUM_TREE, 0, key, NULL }, "%s", message);
+	check_report_at(c, code, &(struct check_location){ OID_CSUM_TREE, 0, key, NULL }, "%s", message);
 }
 
 static void take_item(void *ctx, const struct item *item)
@@ -37,15 +37,15 @@ static void take_item(void *ctx, const struct item *item)
 		return;
 	}
 	if (end == start) {
-		blame(c, CHECK_CSUM_EMPTY, &item->key, "checksum item is empty");
+		report_csum(c, CHECK_CSUM_EMPTY, &item->key, "checksum item is empty");
 		return;
 	}
 	if (end < start) {
-		blame(c, CHECK_CSUM_EXTENT, &item->key, "checksum item exceeds the address space");
+		report_csum(c, CHECK_CSUM_EXTENT, &item->key, "checksum item exceeds the address space");
 		return;
 	}
 	if (start < l->end) {
-		blame(c, CHECK_CSUM_OVERLAP, &item->key, "checksum item overlaps the previous one");
+		report_csum(c, CHECK_CSUM_OVERLAP, &item->key, "checksum item overlaps the previous one");
 		start = l->end;
 	}
 	/* An item within the previous one does not extend the range. */
@@ -120,8 +120,8 @@ static void check_range(struct check *c, const struct range *range, size_t *hint
 			pos = end;
 			continue;
 		}
-		check_say(c, CHECK_CSUM_EXTENT, &(struct check_place){ OID_CSUM_TREE, pos, NULL, NULL },
-			  "%" PRIu64 " bytes have checksums, but are not in a data extent", end - pos);
+		check_report_at(c, CHECK_CSUM_EXTENT, &(struct check_location){ OID_CSUM_TREE, pos, NULL, NULL },
+				"%" PRIu64 " bytes have checksums, but are not in a data extent", end - pos);
 		pos = end;
 	}
 }
@@ -132,10 +132,10 @@ static void check_prealloc(struct check *c)
 	for (size_t i = 0; !c->blocks_lost && i < c->tables.extents.n; i++) {
 		const struct check_extent *e = check_extent_at(&c->tables, i);
 
-		if (e->place & CHECK_EXTENT_PREALLOC_CSUM && !(e->place & (CHECK_EXTENT_KINDS | CHECK_EXTENT_DOUBT)))
-			check_say(c, CHECK_FILE_CSUM_PREALLOC,
-				  &(struct check_place){ OID_CSUM_TREE, check_extent_start(e), NULL, NULL },
-				  "preallocated extent has checksums");
+		if (e->tagged & CHECK_EXTENT_PREALLOC_CSUM && !(e->tagged & (CHECK_EXTENT_KINDS | CHECK_EXTENT_DOUBT)))
+			check_report_at(c, CHECK_FILE_CSUM_PREALLOC,
+					&(struct check_location){ OID_CSUM_TREE, check_extent_start(e), NULL, NULL },
+					"preallocated extent has checksums");
 	}
 }
 

@@ -4,7 +4,7 @@
 
 #include "lib/check/state.h"
 
-/* Sorts c->bare by address and merges adjacent ranges. */
+/* Sorts c->nodatasum by address and merges adjacent ranges. */
 void data_sort_nodatasum(struct check *c);
 /* Records written data that lacks some or all checksums. May be called by any thread. */
 void check_nodatasum_data(struct check *c, uint64_t start, uint64_t length);

@@ -35,11 +35,11 @@ struct parity {
 struct full_stripes {
 	const struct parity *p;
 	uint64_t first, n;
-	uint64_t start, end;	    /* logical */
+	uint64_t start, end;		      /* logical */
 	uint32_t columns[FULL_STRIPES_MAX];   /* per full stripe: bits of the sectors of a strip that were written */
 	uint32_t nodatasum[FULL_STRIPES_MAX]; /* those with data without checksums */
-	uint8_t **stripes;	    /* as read from disk */
-	uint8_t *made;		    /* computed P and Q */
+	uint8_t **stripes;		      /* as read from disk */
+	uint8_t *made;			      /* computed P and Q */
 };
 
 static uint64_t full_stripe_bytes(const struct parity *p)
@@ -92,7 +92,7 @@ static bool mark_all(struct full_stripes *r)
 
 		if (check_block_bytenr(b) >= r->end)
 			break;
-		if (!(b->place & (CHECK_BLOCK_STRAY | CHECK_BLOCK_DOUBT)))
+		if (!(b->tagged & (CHECK_BLOCK_STRAY | CHECK_BLOCK_DOUBT)))
 			mark(r, check_block_bytenr(b), check_block_bytenr(b) + nodesize);
 	}
 	for (unsigned i = 0; i < r->n; i++)
@@ -113,9 +113,10 @@ static bool read_stripes(struct full_stripes *r)
 		if (!io)
 			return false;
 		if (btrkit_io_read(io, at, r->stripes[i], r->n * CHUNK_STRIPE_LEN, NULL)) {
-			check_say(p->d->c, CHECK_DATA_PARITY,
-				  &(struct check_place){ .logical = r->start, .devid = s->devid, .physical = at },
-				  "cannot read strips to verify their parity");
+			check_report_at(p->d->c, CHECK_DATA_PARITY,
+					&(struct check_location){
+						.logical = r->start, .devid = s->devid, .physical = at },
+					"cannot read strips to verify their parity");
 			return false;
 		}
 	}
@@ -154,13 +155,13 @@ static void compare(const struct full_stripes *r, unsigned full_stripe, unsigned
 
 		if (!(r->columns[full_stripe] & 1u << i) || !memcmp(found + at, made + at, unit) || has_bad(r, start))
 			continue;
-		check_say(p->d->c, CHECK_DATA_PARITY,
-			  &(struct check_place){ .logical = start + at,
-						 .devid = s->devid,
-						 .physical = s->physical + (r->first + full_stripe) * CHUNK_STRIPE_LEN +
-							     at },
-			  "%s parity does not match the data of its full stripe%s", which ? "Q" : "P",
-			  r->nodatasum[full_stripe] & 1u << i ? ", some of which has no checksums" : "");
+		check_report_at(p->d->c, CHECK_DATA_PARITY,
+				&(struct check_location){
+					.logical = start + at,
+					.devid = s->devid,
+					.physical = s->physical + (r->first + full_stripe) * CHUNK_STRIPE_LEN + at },
+				"%s parity does not match the data of its full stripe%s", which ? "Q" : "P",
+				r->nodatasum[full_stripe] & 1u << i ? ", some of which has no checksums" : "");
 	}
 }
 

@@ -91,7 +91,7 @@ static bool rebuilt(const struct sectors *s, size_t i)
 	return !ret;
 }
 
-static void keep_bad(struct data_check *d, uint64_t logical)
+static void note_bad(struct data_check *d, uint64_t logical)
 {
 	pthread_mutex_lock(&d->c->lock);
 	if (d->num_bad < DATA_BAD_MAX)
@@ -108,30 +108,30 @@ static bool is_data(const struct check *c, uint64_t logical)
 	       check_log_data(c, logical, &end);
 }
 
-static void tell_sector(struct sectors *s, size_t i)
+static void report_sector(struct sectors *s, size_t i)
 {
 	struct check *c = s->d->c;
 	const uint64_t logical = s->p->logical + i * c->items.sectorsize;
-	struct check_place at = { s->p->tree, logical, NULL, NULL };
+	struct check_location at = { s->p->tree, logical, NULL, NULL };
 	struct copy copy;
 	bool can;
 
 	if (!is_data(c, logical))
 		return;
 	can = s->good[i] || rebuilt(s, i);
-	keep_bad(s->d, logical);
+	note_bad(s->d, logical);
 	for (unsigned m = 0; m < s->copies; m++) {
 		if (!(s->bad[i] & 1 << m) || volume_map(c->fs->volume, logical, c->items.sectorsize, m, &copy, NULL))
 			continue;
 		at.devid = copy.devid;
 		at.physical = copy.physical;
-		check_say(c, can ? CHECK_DATA_COPY : CHECK_DATA_CSUM, &at,
-			  can ? "data checksum mismatch or read error in one copy, but the data is recoverable" :
-				"data checksum mismatch or read error, and the data is not recoverable");
+		check_report_at(c, can ? CHECK_DATA_COPY : CHECK_DATA_CSUM, &at,
+				can ? "data checksum mismatch or read error in one copy, but the data is recoverable" :
+				      "data checksum mismatch or read error, and the data is not recoverable");
 	}
 	/* All copies are on missing devices. */
 	if (!can && !s->bad[i])
-		check_say(c, CHECK_DATA_CSUM, &at, "no copy of the data can be read");
+		check_report_at(c, CHECK_DATA_CSUM, &at, "no copy of the data can be read");
 }
 
 static void check_sectors(struct sectors *s)
@@ -142,7 +142,7 @@ static void check_sectors(struct sectors *s)
 		s->copies++;
 	for (size_t i = 0; i < s->n; i++)
 		if (s->bad[i] || !good[i])
-			tell_sector(s, i);
+			report_sector(s, i);
 	pthread_mutex_lock(&s->d->c->lock);
 	for (size_t i = 0; i < s->n; i++)
 		s->d->c->result.data += (uint64_t)__builtin_popcount(good[i] | s->bad[i]) * s->d->c->items.sectorsize;

@@ -24,20 +24,20 @@ static bool is(const struct dir_entry *e, const char *name)
 static void check_property(struct span_reader *r, const struct item *item, const struct dir_entry *e)
 {
 	if (!is(e, ATTRIBUTE_COMPRESSION))
-		span_say(r, CHECK_INODE_PROPERTY, item, "name", "unknown property, name length ", e->name_len);
+		span_report(r, CHECK_INODE_PROPERTY, item, "name", "unknown property, name length ", e->name_len);
 	else if (!attribute_compression_valid(e->data, e->data_len))
-		span_say(r, CHECK_INODE_PROPERTY, item, "data", "invalid compression property, value length ",
-			 e->data_len);
+		span_report(r, CHECK_INODE_PROPERTY, item, "data", "invalid compression property, value length ",
+			    e->data_len);
 }
 
 static void check_acl(struct span_reader *r, const struct item *item, const struct dir_entry *e)
 {
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
-	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "data" };
+	const struct check_location at = { r->leaf->owner, r->leaf->bytenr, &item->key, "data" };
 
 	/* An ACL with an empty value is treated as absent. */
 	if (e->data_len && acl_check(e->data, e->data_len, &why))
-		check_say(r->c, CHECK_INODE_ATTRIBUTE, &at, "%s", why.message);
+		check_report_at(r->c, CHECK_INODE_ATTRIBUTE, &at, "%s", why.message);
 }
 
 void span_attribute(struct span_reader *r, const struct item *item, const struct dir_entry *e)
@@ -52,7 +52,7 @@ void span_attribute(struct span_reader *r, const struct item *item, const struct
 		r->inode->seen |= SEEN_DEFAULT_ACL;
 		check_acl(r, item, e);
 	} else if (is(e, ATTRIBUTE_CAPABILITY) && !attribute_capability(e->data, e->data_len, &flags)) {
-		span_say(r, CHECK_INODE_ATTRIBUTE, item, "data", "invalid file capabilities, value length ",
-			 e->data_len);
+		span_report(r, CHECK_INODE_ATTRIBUTE, item, "data", "invalid file capabilities, value length ",
+			    e->data_len);
 	}
 }

@@ -38,7 +38,7 @@ struct circles {
 	struct array at; /* const struct check_block *: blocks to read, level by level */
 	struct mark *marks;
 	size_t num_marks, room; /* a power of two */
-	uint64_t ways, told;
+	uint64_t ways, reported;
 };
 
 static struct mark *find_mark(const struct circles *s, uint64_t dir)
@@ -87,18 +87,18 @@ static uint64_t parent_of(struct circles *s, uint64_t dir)
 	return inode_ref_next(&it, &ref, NULL) ? 0 : ref.parent;
 }
 
-static void tell(struct circles *s, uint64_t dir)
+static void report_circle(struct circles *s, uint64_t dir)
 {
 	uint64_t lowest = dir, n = 1;
-	struct check_place at = { .tree = s->root->root.id, .field = "key.offset" };
+	struct check_location at = { .tree = s->root->root.id, .field = "key.offset" };
 
 	for (uint64_t i = parent_of(s, dir); i && i != dir; i = parent_of(s, i), n++)
 		if (i < lowest)
 			lowest = i;
 	at.key = &KEY(lowest, KEY_INODE_REF, parent_of(s, lowest));
-	s->told++;
-	check_say(s->c, CHECK_DIR_CIRCLE, &at, "%" PRIu64 " directories contain each other, and no path leads to them",
-		  n);
+	s->reported++;
+	check_report_at(s->c, CHECK_DIR_CIRCLE, &at,
+			"%" PRIu64 " directories contain each other, and no path leads to them", n);
 }
 
 /* Follows the parents of a directory, up to the top or to a directory that was visited before. */
@@ -109,7 +109,7 @@ static void go_up(struct circles *s, uint64_t dir)
 		struct mark *m = find_mark(s, dir);
 
 		if (m->dir && m->way == s->ways)
-			tell(s, dir);
+			report_circle(s, dir);
 		if (m->dir)
 			return;
 		*m = (struct mark){ dir, s->ways };
@@ -199,8 +199,8 @@ void check_circles(const struct leaves *l, const struct check_root *root, const 
 		for (size_t i = 0; i < s.at.n && !check_failed(s.c); i++)
 			read_block(&s, ((const struct check_block **)s.at.at)[i]);
 		cursor_release(&s.cur);
-		known = s.told || s.c->circles.n >= KNOWN_MAX ? NULL :
-								check_list_add(s.c, &s.c->circles, sizeof(*known));
+		known = s.reported || s.c->circles.n >= KNOWN_MAX ? NULL :
+								    check_list_add(s.c, &s.c->circles, sizeof(*known));
 		if (known)
 			*known = dirs;
 	}

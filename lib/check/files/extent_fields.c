@@ -15,11 +15,11 @@ struct checked {
 	const struct file_extent *fe;
 };
 
-static void say(const struct checked *j, const char *field, const char *words, uint64_t number)
+static void report_field(const struct checked *j, const char *field, const char *words, uint64_t number)
 {
-	const struct check_place at = { j->leaf->owner, j->leaf->bytenr, &j->item->key, field };
+	const struct check_location at = { j->leaf->owner, j->leaf->bytenr, &j->item->key, field };
 
-	check_say(j->c, CHECK_FILE_EXTENT, &at, "%s%" PRIu64, words, number);
+	check_report_at(j->c, CHECK_FILE_EXTENT, &at, "%s%" PRIu64, words, number);
 }
 
 /* The largest inline extent: smaller than a sector, and fits into a leaf. */
@@ -37,11 +37,11 @@ static void check_inline(const struct checked *j)
 	const uint64_t most = inline_most(j->c);
 
 	if (!fe->ram_bytes)
-		say(j, "ram_bytes", "inline extent has length ", 0);
+		report_field(j, "ram_bytes", "inline extent has length ", 0);
 	if (fe->inline_len > most)
-		say(j, "item_size", "inline extent is too large, stored length ", fe->inline_len);
+		report_field(j, "item_size", "inline extent is too large, stored length ", fe->inline_len);
 	else if (fe->ram_bytes > (fe->compression ? j->c->items.sectorsize : most))
-		say(j, "ram_bytes", "inline extent is too large, length ", fe->ram_bytes);
+		report_field(j, "ram_bytes", "inline extent is too large, length ", fe->ram_bytes);
 }
 
 static void check_regular(const struct checked *j)
@@ -50,16 +50,17 @@ static void check_regular(const struct checked *j)
 	const bool coded = fe->compression || fe->other_encoding;
 
 	if (!fe->num_bytes)
-		say(j, "num_bytes", "file extent has length ", 0);
+		report_field(j, "num_bytes", "file extent has length ", 0);
 	if (fe->num_bytes > fe->ram_bytes || fe->offset > fe->ram_bytes - fe->num_bytes)
-		say(j, "ram_bytes", "file extent extends past its uncompressed length of ", fe->ram_bytes);
+		report_field(j, "ram_bytes", "file extent extends past its uncompressed length of ", fe->ram_bytes);
 	else if (fe->disk_bytenr && !coded &&
 		 (fe->num_bytes > fe->disk_num_bytes || fe->offset > fe->disk_num_bytes - fe->num_bytes))
-		say(j, "disk_num_bytes", "file extent extends past its data extent of length ", fe->disk_num_bytes);
+		report_field(j, "disk_num_bytes", "file extent extends past its data extent of length ",
+			     fe->disk_num_bytes);
 	if (fe->compression && (fe->ram_bytes > EXTENT_COMPRESSED_MAX || fe->disk_num_bytes > EXTENT_COMPRESSED_MAX))
-		say(j, "ram_bytes", "compressed extent is too large, uncompressed length ", fe->ram_bytes);
+		report_field(j, "ram_bytes", "compressed extent is too large, uncompressed length ", fe->ram_bytes);
 	if (fe->type == FILE_EXTENT_PREALLOC && coded)
-		say(j, "compression", "preallocated extent has compression type ", fe->compression);
+		report_field(j, "compression", "preallocated extent has compression type ", fe->compression);
 }
 
 void check_extent_fields(struct check *c, const struct node *leaf, const struct item *item,
@@ -70,12 +71,12 @@ void check_extent_fields(struct check *c, const struct node *leaf, const struct 
 
 	/* Logs belong to the next transaction. */
 	if (fe->generation > c->items.generation + in_log)
-		say(&j, "generation", "file extent is newer than the filesystem, generation ", fe->generation);
+		report_field(&j, "generation", "file extent is newer than the filesystem, generation ", fe->generation);
 	if (fe->type == FILE_EXTENT_INLINE)
 		check_inline(&j);
 	else
 		check_regular(&j);
 	/* In file trees, the check of nbytes detects such holes. */
 	if (in_log && fe->type != FILE_EXTENT_INLINE && !fe->disk_bytenr && fe->disk_num_bytes)
-		say(&j, "disk_bytenr", "hole has a data extent length of ", fe->disk_num_bytes);
+		report_field(&j, "disk_bytenr", "hole has a data extent length of ", fe->disk_num_bytes);
 }

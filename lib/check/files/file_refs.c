@@ -9,22 +9,22 @@
 #include "lib/check/state.h"
 #include "lib/check/trees/table.h"
 
-static void blame(struct check *c, const struct node *leaf, const struct item *item, const struct file_extent *fe,
-		  const struct check_extent *e)
+static void report_file_ref(struct check *c, const struct node *leaf, const struct item *item,
+			    const struct file_extent *fe, const struct check_extent *e)
 {
-	const struct check_place at = { leaf->owner, leaf->bytenr, &item->key, "disk_bytenr" };
+	const struct check_location at = { leaf->owner, leaf->bytenr, &item->key, "disk_bytenr" };
 
 	if (e)
-		check_say(c, CHECK_EXTENT_MISSING, &at,
-			  "file extent refers to %" PRIu64 " bytes at %" PRIu64 ", but the extent tree has %" PRIu64
-			  " bytes at %" PRIu64,
-			  fe->disk_num_bytes, fe->disk_bytenr, (uint64_t)e->sectors * c->items.sectorsize,
-			  check_extent_start(e));
+		check_report_at(c, CHECK_EXTENT_MISSING, &at,
+				"file extent refers to %" PRIu64 " bytes at %" PRIu64
+				", but the extent tree has %" PRIu64 " bytes at %" PRIu64,
+				fe->disk_num_bytes, fe->disk_bytenr, (uint64_t)e->sectors * c->items.sectorsize,
+				check_extent_start(e));
 	else
-		check_say(c, CHECK_EXTENT_MISSING, &at,
-			  "file extent refers to %" PRIu64 " bytes at %" PRIu64
-			  ", but the extent tree has no data there",
-			  fe->disk_num_bytes, fe->disk_bytenr);
+		check_report_at(c, CHECK_EXTENT_MISSING, &at,
+				"file extent refers to %" PRIu64 " bytes at %" PRIu64
+				", but the extent tree has no data there",
+				fe->disk_num_bytes, fe->disk_bytenr);
 }
 
 struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, const struct item *item,
@@ -48,7 +48,7 @@ static bool is_new(struct check_extent *e, const struct file_extent *fe)
 	const bool kept = fe->type == FILE_EXTENT_PREALLOC && !fe->compression;
 	const unsigned kind = kept ? CHECK_EXTENT_PREALLOC : CHECK_EXTENT_KIND(fe->compression);
 
-	return e->refs == 1 || (!(e->place & kind) && !(atomic_fetch_or(&e->place, kind) & kind));
+	return e->refs == 1 || (!(e->tagged & kind) && !(atomic_fetch_or(&e->tagged, kind) & kind));
 }
 
 void check_file_extent(struct check *c, const struct node *leaf, bool full_backref, const struct item *item,
@@ -60,12 +60,12 @@ void check_file_extent(struct check *c, const struct node *leaf, bool full_backr
 	if (!fe->disk_bytenr)
 		return;
 	e = check_find_extent(&c->tables, fe->disk_bytenr, c->items.sectorsize, &hints->extent);
-	if (e && e->place & CHECK_EXTENT_DOUBT)
+	if (e && e->tagged & CHECK_EXTENT_DOUBT)
 		return;
 	if (!e || check_extent_start(e) != fe->disk_bytenr ||
 	    (uint64_t)e->sectors * c->items.sectorsize != fe->disk_num_bytes) {
 		if (!c->extents_lost)
-			blame(c, leaf, item, fe, e);
+			report_file_ref(c, leaf, item, fe, e);
 		return;
 	}
 	if (is_new(e, fe) && fe->compression && c->opts.flags & BTRKIT_CHECK_DATA)

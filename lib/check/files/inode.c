@@ -25,30 +25,30 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 	r->inode->nlink = i.nlink;
 	r->inode->mode = (uint16_t)i.mode;
 	if (item->key.objectid == OID_FREE_INO) {
-		span_say(r, CHECK_INODE_CACHE, item, NULL, "cache of free inode numbers, size ", i.size);
+		span_report(r, CHECK_INODE_CACHE, item, NULL, "cache of free inode numbers, size ", i.size);
 		r->inode->seen |= SEEN_DOUBT;
 	}
 	/* Linux gives new inodes numbers after the highest one, and never assigns the last number. */
 	if (item->key.objectid >= OID_LAST_FREE - 1 && item->key.objectid <= OID_LAST_FREE)
-		span_say(r, CHECK_INODE_NUMBER, item, "key.objectid", "no number is left for new inodes after inode ",
-			 item->key.objectid);
+		span_report(r, CHECK_INODE_NUMBER, item, "key.objectid",
+			    "no number is left for new inodes after inode ", item->key.objectid);
 	if (i.generation > generation)
-		span_say(r, CHECK_INODE_GENERATION, item, "generation",
-			 "inode is newer than the filesystem, generation ", i.generation);
+		span_report(r, CHECK_INODE_GENERATION, item, "generation",
+			    "inode is newer than the filesystem, generation ", i.generation);
 	if (i.transid > generation)
-		span_say(r, CHECK_INODE_GENERATION, item, "transid", "inode is newer than the filesystem, transid ",
-			 i.transid);
+		span_report(r, CHECK_INODE_GENERATION, item, "transid", "inode is newer than the filesystem, transid ",
+			    i.transid);
 	/* Linux treats this as an invalid user, and refuses writes to the file. */
 	if (i.uid == UINT32_MAX)
-		span_say(r, CHECK_INODE_OWNER, item, "uid", "invalid user ID ", i.uid);
+		span_report(r, CHECK_INODE_OWNER, item, "uid", "invalid user ID ", i.uid);
 	if (i.gid == UINT32_MAX)
-		span_say(r, CHECK_INODE_OWNER, item, "gid", "invalid group ID ", i.gid);
+		span_report(r, CHECK_INODE_OWNER, item, "gid", "invalid group ID ", i.gid);
 	if (i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
-		span_say(r, CHECK_INODE_FLAGS, item, "flags", "unknown inode flags ",
-			 i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY));
+		span_report(r, CHECK_INODE_FLAGS, item, "flags", "unknown inode flags ",
+			    i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY));
 	if (S_ISLNK(i.mode) && i.flags & (INODE_IMMUTABLE | INODE_APPEND))
-		span_say(r, CHECK_INODE_SYMLINK, item, "flags", "symbolic link is immutable or append-only, flags ",
-			 i.flags);
+		span_report(r, CHECK_INODE_SYMLINK, item, "flags", "symbolic link is immutable or append-only, flags ",
+			    i.flags);
 }
 
 /* The inode being checked. */
@@ -65,16 +65,16 @@ static void describe(struct btrkit_error *what, uint64_t tree, uint64_t inode, c
 	err_at_key(what, &KEY(inode, KEY_INODE_ITEM, 0));
 }
 
-static void say(const struct checked *j, enum check_code code, const char *field, const char *words, uint64_t found,
-		uint64_t expected)
+static void report_inode(const struct checked *j, enum check_code code, const char *field, const char *words,
+			 uint64_t found, uint64_t expected)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
 	describe(&what, j->tree, j->i->objectid, field, words);
 	if (field)
-		check_tell_values(j->c, code, &what, found, expected);
+		check_report_values(j->c, code, &what, found, expected);
 	else
-		check_tell(j->c, code, &what);
+		check_report(j->c, code, &what);
 }
 
 /* @return whether its file type fits its items */
@@ -92,7 +92,7 @@ static bool check_kind(const struct checked *j)
 	else if (!S_ISREG(mode) && (seen & SEEN_VERITY || j->i->flags & INODE_VERITY))
 		words = "inode has fs-verity, but is not a regular file";
 	if (words)
-		say(j, CHECK_INODE_KIND, NULL, words, 0, 0);
+		report_inode(j, CHECK_INODE_KIND, NULL, words, 0, 0);
 	return !words;
 }
 
@@ -109,7 +109,7 @@ static void check_top(const struct checked *j)
 	else if (j->i->names)
 		words = "top directory has names in other directories";
 	if (words)
-		say(j, CHECK_TREE_TOP, NULL, words, 0, 0);
+		report_inode(j, CHECK_TREE_TOP, NULL, words, 0, 0);
 }
 
 #define OTHER_NAMES "link count is not the number of names"
@@ -128,15 +128,15 @@ static void verify_names(const struct checked *j)
 	if (j->i->objectid == OID_FIRST_FREE)
 		check_top(j);
 	else if (S_ISDIR(j->i->mode) && j->i->names > 1)
-		say(j, CHECK_DIR_NAMES, "names", "directory has more than one name", j->i->names, 1);
+		report_inode(j, CHECK_DIR_NAMES, "names", "directory has more than one name", j->i->names, 1);
 	else if (j->i->names != j->i->nlink)
-		say(j, CHECK_INODE_NLINK, "nlink", OTHER_NAMES, j->i->nlink, j->i->names);
+		report_inode(j, CHECK_INODE_NLINK, "nlink", OTHER_NAMES, j->i->nlink, j->i->names);
 }
 
 static void check_default_acl(const struct checked *j)
 {
 	if (j->i->seen & SEEN_DEFAULT_ACL && !S_ISDIR(j->i->mode))
-		say(j, CHECK_INODE_ATTRIBUTE, NULL, "inode has a default ACL, but is not a directory", 0, 0);
+		report_inode(j, CHECK_INODE_ATTRIBUTE, NULL, "inode has a default ACL, but is not a directory", 0, 0);
 }
 
 /* Checks sizes and contents. Not for inodes waiting for deletion, whose sizes do not matter. */
@@ -148,22 +148,23 @@ static void check_contents(const struct checked *j)
 	if (S_ISDIR(i->mode)) {
 		/* If the size matches one of the two indexes, the other one is wrong, which is reported elsewhere. */
 		if (i->size != i->bytes && i->size != 2 * i->indexed && i->size != 2 * (i->bytes - i->indexed))
-			say(j, CHECK_DIR_SIZE, "size", OTHER_SIZE, i->size, i->bytes);
+			report_inode(j, CHECK_DIR_SIZE, "size", OTHER_SIZE, i->size, i->bytes);
 		return;
 	}
 	if (i->nbytes != i->bytes)
-		say(j, CHECK_FILE_NBYTES, "nbytes", "byte count is not the sum of the file extents", i->nbytes,
-		    i->bytes);
+		report_inode(j, CHECK_FILE_NBYTES, "nbytes", "byte count is not the sum of the file extents", i->nbytes,
+			     i->bytes);
 	if (!S_ISREG(i->mode) && !S_ISLNK(i->mode))
 		return;
 	if (gap < i->size && !(j->c->items.incompat & INCOMPAT_NO_HOLES))
-		say(j, CHECK_FILE_GAP, "size", "file has a hole without an extent", gap, i->size);
+		report_inode(j, CHECK_FILE_GAP, "size", "file has a hole without an extent", gap, i->size);
 	if (S_ISLNK(i->mode)) {
 		if (i->seen & SEEN_REGULAR)
-			say(j, CHECK_INODE_SYMLINK, NULL, "symbolic link has an extent that is not inline", 0, 0);
+			report_inode(j, CHECK_INODE_SYMLINK, NULL, "symbolic link has an extent that is not inline", 0,
+				     0);
 		else if (!i->size || i->bytes < i->size)
-			say(j, CHECK_INODE_SYMLINK, "size", "symbolic link is empty, or larger than its target",
-			    i->size, i->bytes);
+			report_inode(j, CHECK_INODE_SYMLINK, "size",
+				     "symbolic link is empty, or larger than its target", i->size, i->bytes);
 	}
 }
 
@@ -176,13 +177,13 @@ static void verify_csums(const struct checked *j)
 		return;
 	/* For compressed data, the flag itself is wrong. */
 	if (none && i->seen & SEEN_CSUM && !(i->seen & SEEN_COMPRESSED))
-		say(j, CHECK_FILE_CSUM_ODD, NULL, "file has the nodatasum flag, but has checksums", 0, 0);
+		report_inode(j, CHECK_FILE_CSUM_ODD, NULL, "file has the nodatasum flag, but has checksums", 0, 0);
 	if (!none && i->seen & SEEN_NO_CSUM)
-		say(j, CHECK_FILE_CSUM_MISSING, NULL, "file has data without checksums", 0, 0);
+		report_inode(j, CHECK_FILE_CSUM_MISSING, NULL, "file has data without checksums", 0, 0);
 	if (none && i->seen & SEEN_BARE_ZIP)
-		say(j, CHECK_FILE_CSUM_MISSING, NULL, "file has compressed data without checksums", 0, 0);
+		report_inode(j, CHECK_FILE_CSUM_MISSING, NULL, "file has compressed data without checksums", 0, 0);
 	if (none && i->seen & SEEN_COMPRESSED)
-		say(j, CHECK_FILE_COMPRESSED, NULL, "file has the nodatasum flag, but is compressed", 0, 0);
+		report_inode(j, CHECK_FILE_COMPRESSED, NULL, "file has the nodatasum flag, but is compressed", 0, 0);
 }
 
 static void check_verity(const struct checked *j)
@@ -190,9 +191,9 @@ static void check_verity(const struct checked *j)
 	if (!(j->i->flags & INODE_VERITY) || !S_ISREG(j->i->mode))
 		return;
 	if (!(j->i->seen & SEEN_VERITY_DESC))
-		say(j, CHECK_INODE_VERITY, NULL, "file has fs-verity, but no fs-verity descriptor", 0, 0);
+		report_inode(j, CHECK_INODE_VERITY, NULL, "file has fs-verity, but no fs-verity descriptor", 0, 0);
 	else if (j->i->verity)
-		say(j, CHECK_INODE_VERITY, NULL, "fs-verity descriptor has the wrong length", 0, 0);
+		report_inode(j, CHECK_INODE_VERITY, NULL, "fs-verity descriptor has the wrong length", 0, 0);
 }
 
 void span_check(struct check *c, uint64_t tree, struct span *span, const struct span_inode *inode)
@@ -209,7 +210,7 @@ void span_check(struct check *c, uint64_t tree, struct span *span, const struct 
 	if (inode->seen & SEEN_DOUBT)
 		return;
 	if (!known) {
-		say(&j, CHECK_INODE_MISSING, NULL, "inode has items, but no inode item", 0, 0);
+		report_inode(&j, CHECK_INODE_MISSING, NULL, "inode has items, but no inode item", 0, 0);
 		return;
 	}
 	verify_names(&j);

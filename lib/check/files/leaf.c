@@ -68,7 +68,7 @@ static void check_item(struct check *c, uint64_t tree, const struct node *leaf, 
 	err_at_tree(&what, tree);
 	err_at_logical(&what, leaf->bytenr);
 	err_at_item(&what, slot, &item->key);
-	check_tell(c, code, &what);
+	check_report(c, code, &what);
 }
 
 /* The root tree has its own directory and the v1 cache files; their permissions never change. */
@@ -79,8 +79,8 @@ static void check_cache_file(struct check *c, uint64_t tree, const struct node *
 	if (tree != OID_ROOT_TREE || item->key.type != KEY_INODE_ITEM || !oid_is_file_tree(item->key.objectid) ||
 	    inode_item_decode(&c->items, item, &inode, NULL) || inode.mode == (S_IFREG | 0600))
 		return;
-	check_say(c, CHECK_SPACE_CACHE_FILE, &(struct check_place){ tree, leaf->bytenr, &item->key, "mode" },
-		  "file of a free space cache has unexpected mode %o", inode.mode);
+	check_report_at(c, CHECK_SPACE_CACHE_FILE, &(struct check_location){ tree, leaf->bytenr, &item->key, "mode" },
+			"file of a free space cache has unexpected mode %o", inode.mode);
 }
 
 /* Checks a leaf of a tree other than a file tree. The root tree still has files, those of the v1 cache. */
@@ -103,7 +103,7 @@ static void read_other(struct reader *r, uint64_t tree, const struct node *leaf,
 
 static void read_files(struct reader *r, struct check_block *b, const struct node *leaf, struct span *ret)
 {
-	span_leaf(r->l->c, leaf, b->place & CHECK_BLOCK_FULL, &r->hints, ret);
+	span_leaf(r->l->c, leaf, b->tagged & CHECK_BLOCK_FULL, &r->hints, ret);
 	if (ret->flags & SPAN_RISING)
 		atomic_fetch_or(&b->state, CHECK_RISING);
 }
@@ -137,7 +137,7 @@ static void take_leaf(struct reader *r, struct check_block *b, const uint8_t *bl
 	if (leaves_are_files(b))
 		read_files(r, b, &leaf, &ret->span);
 	else
-		read_other(r, leaves_tree(c, b), &leaf, b->place & CHECK_BLOCK_FULL);
+		read_other(r, leaves_tree(c, b), &leaf, b->tagged & CHECK_BLOCK_FULL);
 }
 
 /* Number of leaves, starting with the first, that have adjacent addresses. */

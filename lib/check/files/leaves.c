@@ -22,10 +22,11 @@
 #include "lib/sweep/copies.h"
 #include "lib/sweep/drop.h"
 
-static void say(struct check *c, const struct check_block *b, const struct btrkit_key *key, uint64_t child,
-		const char *message)
+static void report_child(struct check *c, const struct check_block *b, const struct btrkit_key *key, uint64_t child,
+			 const char *message)
 {
-	check_say(c, CHECK_BLOCK_PARENT, &(struct check_place){ leaves_tree(c, b), child, key, "key" }, "%s", message);
+	check_report_at(c, CHECK_BLOCK_PARENT, &(struct check_location){ leaves_tree(c, b), child, key, "key" }, "%s",
+			message);
 }
 
 /* Checks that the keys of a child lie between the pointer to it and the next pointer. */
@@ -39,16 +40,16 @@ static void check_keys(struct check *c, const struct check_block *b, const struc
 	if (child->lost)
 		return;
 	if (child->empty) {
-		say(c, b, &key, bytenr, "tree block is empty, but not the root of a tree");
+		report_child(c, b, &key, bytenr, "tree block is empty, but not the root of a tree");
 		return;
 	}
 	if (key_cmp(&child->first, &key))
-		say(c, b, &key, bytenr, "first key of tree block does not match its parent");
+		report_child(c, b, &key, bytenr, "first key of tree block does not match its parent");
 	if (slot + 1 == n->nritems)
 		return;
 	next = node_key(n, slot + 1);
 	if (key_cmp(&child->last, &next) >= 0)
-		say(c, b, &next, bytenr, "last key below the tree block is not less than the next key");
+		report_child(c, b, &next, bytenr, "last key below the tree block is not less than the next key");
 }
 
 /* Gets the summary of a child, if there is one. A leaf that has not been read is added to reader.wanted. */

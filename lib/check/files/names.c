@@ -153,7 +153,7 @@ static bool is_news(struct check *c, const struct span *all, bool *many)
 
 void span_names(struct check *c, const struct check_root *root, const struct span *all)
 {
-	const struct check_place at = { root->root.id, 0, NULL, NULL };
+	const struct check_location at = { root->root.id, 0, NULL, NULL };
 	int ret;
 	struct names n = { .c = c, .root = root };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -171,10 +171,10 @@ void span_names(struct check *c, const struct check_root *root, const struct spa
 			ret = pass(&n);
 		if (!ret && n.facts.n)
 			names_check(&n);
-		many = !ret && !n.told;
+		many = !ret && !n.reported;
 		free(n.facts.at);
 		free(n.buckets);
 	}
 	if (many && !check_failed(c))
-		check_say(c, CHECK_NAME_SUM, &at, "directory entries and inode refs in the tree do not match");
+		check_report_at(c, CHECK_NAME_SUM, &at, "directory entries and inode refs in the tree do not match");
 }

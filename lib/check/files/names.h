@@ -41,7 +41,7 @@ struct names {
 	struct bucket *buckets;
 	bool second; /* whether this is the second pass */
 	struct array facts;
-	uint64_t told;
+	uint64_t reported;
 };
 
 /* Examines a tree whose sums of names do not cancel out. */

@@ -62,29 +62,30 @@ static int compare_pointers(const void *a, const void *b)
 	return compare_children(*(struct fact *const *)a, *(struct fact *const *)b);
 }
 
-static void say(struct names *n, enum check_code code, const struct fact *f, const char *field, const char *words)
+static void report_fact(struct names *n, enum check_code code, const struct fact *f, const char *field,
+			const char *words)
 {
-	const struct check_place at = { n->root->root.id, 0, &f->key, field };
+	const struct check_location at = { n->root->root.id, 0, &f->key, field };
 
 	if (f->location.type == KEY_ROOT_ITEM)
-		check_say(n->c, code, &at, "%s, directory %" PRIu64 ", subvolume %" PRIu64, words, f->dir,
-			  f->location.objectid);
+		check_report_at(n->c, code, &at, "%s, directory %" PRIu64 ", subvolume %" PRIu64, words, f->dir,
+				f->location.objectid);
 	else
-		check_say(n->c, code, &at, "%s, directory %" PRIu64 ", inode %" PRIu64, words, f->dir,
-			  f->location.objectid);
-	n->told++;
+		check_report_at(n->c, code, &at, "%s, directory %" PRIu64 ", inode %" PRIu64, words, f->dir,
+				f->location.objectid);
+	n->reported++;
 }
 
-static void say_values(struct names *n, enum check_code code, const struct fact *f, const char *field,
-		       const char *words, uint64_t found, uint64_t expected)
+static void report_fact_values(struct names *n, enum check_code code, const struct fact *f, const char *field,
+			       const char *words, uint64_t found, uint64_t expected)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
 	err_corrupt(&what, field, "%s, directory %" PRIu64 ", inode %" PRIu64, words, f->dir, f->location.objectid);
 	err_at_tree(&what, n->root->root.id);
 	err_at_key(&what, &f->key);
-	check_tell_values(n->c, code, &what, found, expected);
-	n->told++;
+	check_report_values(n->c, code, &what, found, expected);
+	n->reported++;
 }
 
 /* Finds the facts of a kind about the same inode in the same directory. @return their number, up to GROUP_MAX */
@@ -169,15 +170,17 @@ static void check_ref(struct checking *j, const struct fact *entry, const struct
 {
 	/* The impossible index itself is reported. */
 	if (entry->kind == FACT_INDEX && !span_index_possible(entry->index))
-		j->n->told++;
+		j->n->reported++;
 	else if (entry->kind == FACT_INDEX && ref->index != entry->index)
-		say_values(j->n, CHECK_NAME_INDEX, ref, "index",
-			   "index in the inode ref differs from that of the directory entry", ref->index, entry->index);
+		report_fact_values(j->n, CHECK_NAME_INDEX, ref, "index",
+				   "index in the inode ref differs from that of the directory entry", ref->index,
+				   entry->index);
 	if (!ref->type)
-		j->n->told++; /* the missing inode item is reported */
+		j->n->reported++; /* the missing inode item is reported */
 	else if (ref->type != entry->type)
-		say_values(j->n, CHECK_NAME_TYPE, entry, "type",
-			   "file type in the directory entry differs from that of the inode", entry->type, ref->type);
+		report_fact_values(j->n, CHECK_NAME_TYPE, entry, "type",
+				   "file type in the directory entry differs from that of the inode", entry->type,
+				   ref->type);
 }
 
 /* Checks an entry that points to an inode. The inode's own names are only compared if it exists. */
@@ -202,8 +205,9 @@ static void check_child(struct checking *j, const struct group *g, const struct 
 	if (!ret)
 		add_link(j, key.objectid, false, 1);
 	if (ret >= 0)
-		say(j->n, ret ? CHECK_NAME_NO_INODE : CHECK_NAME_NO_REF, entry, "location",
-		    ret ? "directory entry points to a missing inode" : "inode has no ref for the directory entry");
+		report_fact(j->n, ret ? CHECK_NAME_NO_INODE : CHECK_NAME_NO_REF, entry, "location",
+			    ret ? "directory entry points to a missing inode" :
+				  "inode has no ref for the directory entry");
 }
 
 static bool same_location(const struct fact *a, const struct fact *b)
@@ -218,13 +222,13 @@ static bool check_differing(struct checking *j, const struct group *g, const str
 
 	/* An invalid location was reported when the item was read. */
 	if (!item->location.type || !index->location.type) {
-		j->n->told++;
+		j->n->reported++;
 		return false;
 	}
 	/* A type that differs from the inode's is reported as such. */
 	if (same_location(item, index) && ref && ref->type && index->type != ref->type)
 		return false;
-	say(j->n, CHECK_NAME_DIFFERS, index, "location", "DIR_ITEM and DIR_INDEX of the name differ");
+	report_fact(j->n, CHECK_NAME_DIFFERS, index, "location", "DIR_ITEM and DIR_INDEX of the name differ");
 	/* The inode's ref decides which of the two is right. */
 	ref = ref_of(g, item);
 	return !same_location(item, index) && ref && ref->index == index->index;
@@ -237,10 +241,11 @@ static void check_indexes(struct checking *j, const struct group *g)
 		bool all = false;
 
 		if (i)
-			say(j->n, CHECK_DIR_DUPLICATE, index, "name",
-			    "directory has several DIR_INDEX items for the name");
+			report_fact(j->n, CHECK_DIR_DUPLICATE, index, "name",
+				    "directory has several DIR_INDEX items for the name");
 		if (!g->num_items)
-			say(j->n, CHECK_NAME_NO_ITEM, index, NULL, "DIR_INDEX without a DIR_ITEM of the same name");
+			report_fact(j->n, CHECK_NAME_NO_ITEM, index, NULL,
+				    "DIR_INDEX without a DIR_ITEM of the same name");
 		else if (!i && g->items->entry != index->entry)
 			all = check_differing(j, g, index);
 		if (!all)
@@ -252,12 +257,13 @@ static void check_entries(struct checking *j, const struct group *g)
 {
 	/* The duplicate was reported when the item was read. */
 	if (g->num_items > 1)
-		j->n->told++;
+		j->n->reported++;
 	check_indexes(j, g);
 	for (size_t i = 0; i < g->num_items && !g->num_indexes; i++) {
 		if (g->items[i].known)
 			continue;
-		say(j->n, CHECK_NAME_NO_INDEX, &g->items[i], NULL, "DIR_ITEM without a DIR_INDEX of the same name");
+		report_fact(j->n, CHECK_NAME_NO_INDEX, &g->items[i], NULL,
+			    "DIR_ITEM without a DIR_INDEX of the same name");
 		check_child(j, g, &g->items[i]);
 	}
 }
@@ -278,9 +284,9 @@ static void verify_refs(struct checking *j, const struct group *g)
 		const bool twice = i && ref[-1].location.objectid == inode;
 
 		if (twice)
-			say(j->n, CHECK_NAME_TWICE, ref, "name", "inode has two refs for the same name");
+			report_fact(j->n, CHECK_NAME_TWICE, ref, "name", "inode has two refs for the same name");
 		else if (!has_child(g->indexes, g->num_indexes, inode) && !has_child(g->items, g->num_items, inode))
-			say(j->n, CHECK_NAME_NO_ENTRY, ref, "name", "directory has no entry for the inode ref");
+			report_fact(j->n, CHECK_NAME_NO_ENTRY, ref, "name", "directory has no entry for the inode ref");
 		else
 			continue;
 		add_link(j, inode, false, UINT64_MAX);

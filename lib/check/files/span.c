@@ -57,7 +57,7 @@ static bool is_without_inode(const struct item *item)
 
 static void take(struct span_reader *r, const struct item *item)
 {
-	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "key.type" };
+	const struct check_location at = { r->leaf->owner, r->leaf->bytenr, &item->key, "key.type" };
 
 	switch (item->key.type) {
 	case KEY_INODE_ITEM:
@@ -84,7 +84,8 @@ static void take(struct span_reader *r, const struct item *item)
 		r->inode->seen |= SEEN_VERITY;
 		break;
 	default:
-		check_say(r->c, CHECK_ITEM_TREE, &at, "unexpected item of type %u in a file tree", item->key.type);
+		check_report_at(r->c, CHECK_ITEM_TREE, &at, "unexpected item of type %u in a file tree",
+				item->key.type);
 		doubt(r);
 	}
 }
@@ -111,7 +112,7 @@ void span_leaf(struct check *c, const struct node *leaf, bool full_backref, stru
 			err_at_tree(&err, leaf->owner);
 			err_at_logical(&err, leaf->bytenr);
 			err_at_item(&err, i, &item.key);
-			check_tell(c, CHECK_ITEM_INVALID, &err);
+			check_report(c, CHECK_ITEM_INVALID, &err);
 			doubt(&r);
 		} else if (!alone) {
 			take(&r, &item);

@@ -57,17 +57,18 @@ static void check_entry(struct span_reader *r, const struct item *item, const st
 
 	/* Linux cannot list a directory with such an entry. */
 	if (index && !dir_name_possible(e->name, e->name_len))
-		span_say(r, CHECK_DIR_NAME, item, "name", "invalid name in the directory entry, length ", e->name_len);
+		span_report(r, CHECK_DIR_NAME, item, "name", "invalid name in the directory entry, length ",
+			    e->name_len);
 	if (index && nth == 1)
-		span_say(r, CHECK_DIR_DUPLICATE, item, "item_size", "several names have index ", item->key.offset);
+		span_report(r, CHECK_DIR_DUPLICATE, item, "item_size", "several names have index ", item->key.offset);
 	if (!index && nth && is_repeated(item, e))
-		span_say(r, CHECK_DIR_DUPLICATE, item, "name",
-			 "duplicate name in the DIR_ITEM, the second entry points to inode ", e->location.objectid);
+		span_report(r, CHECK_DIR_DUPLICATE, item, "name",
+			    "duplicate name in the DIR_ITEM, the second entry points to inode ", e->location.objectid);
 	if (!e->location.type)
-		span_say(r, CHECK_DIR_LOCATION, item, "location",
-			 "location of the directory entry has key type 0, objectid ", e->location.objectid);
+		span_report(r, CHECK_DIR_LOCATION, item, "location",
+			    "location of the directory entry has key type 0, objectid ", e->location.objectid);
 	if (e->location.type == KEY_ROOT_ITEM && e->type != FT_DIR)
-		span_say(r, CHECK_NAME_TYPE, item, "type", "directory entry of a subvolume has file type ", e->type);
+		span_report(r, CHECK_NAME_TYPE, item, "type", "directory entry of a subvolume has file type ", e->type);
 }
 
 void span_entries(struct span_reader *r, const struct item *item)
@@ -77,7 +78,7 @@ void span_entries(struct span_reader *r, const struct item *item)
 
 	r->inode->seen |= SEEN_ENTRIES;
 	if (item->key.type == KEY_DIR_INDEX && !span_index_possible(item->key.offset))
-		span_say(r, CHECK_DIR_INDEX, item, "key.offset", "invalid directory index ", item->key.offset);
+		span_report(r, CHECK_DIR_INDEX, item, "key.offset", "invalid directory index ", item->key.offset);
 	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
 		const uint64_t name = span_hash_name(r->c, item->key.objectid, e.name, e.name_len);
 		const uint64_t entry = span_hash_entry(r->c, name, &e.location, e.type);
@@ -117,8 +118,8 @@ void span_refs(struct span_reader *r, const struct item *item)
 
 		if (item->key.type == KEY_INODE_EXTREF &&
 		    item->key.offset != crc32c((uint32_t)ref.parent, ref.name, ref.name_len))
-			span_say(r, CHECK_NAME_HASH, item, "key.offset",
-				 "key offset is not the hash of the name in directory ", ref.parent);
+			span_report(r, CHECK_NAME_HASH, item, "key.offset",
+				    "key offset is not the hash of the name in directory ", ref.parent);
 		if (span_is_dotdot(&ref, item->key.objectid)) {
 			r->inode->seen |= SEEN_DOTDOT;
 			continue;
@@ -138,8 +139,8 @@ void span_xattrs(struct span_reader *r, const struct item *item)
 
 	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
 		if (i && is_repeated(item, &e))
-			span_say(r, CHECK_INODE_XATTR, item, "name",
-				 "duplicate extended attribute, the size of the second value is ", e.data_len);
+			span_report(r, CHECK_INODE_XATTR, item, "name",
+				    "duplicate extended attribute, the size of the second value is ", e.data_len);
 		span_attribute(r, item, &e);
 	}
 }

@@ -17,7 +17,7 @@
 void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uint64_t begin, uint64_t end, uint64_t gap)
 {
 	const struct btrkit_key key = { to->objectid, KEY_EXTENT_DATA, begin };
-	const struct check_place at = { tree, 0, &key, "key.offset" };
+	const struct check_location at = { tree, 0, &key, "key.offset" };
 
 	if (!(to->seen & SEEN_EXTENTS)) {
 		to->seen |= SEEN_EXTENTS;
@@ -27,8 +27,8 @@ void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uin
 		return;
 	}
 	if (begin < to->end)
-		check_say(c, CHECK_FILE_OVERLAP, &at, "file extent overlaps previous ones, which end at %" PRIu64,
-			  to->end);
+		check_report_at(c, CHECK_FILE_OVERLAP, &at, "file extent overlaps previous ones, which end at %" PRIu64,
+				to->end);
 	if (to->gap == UINT64_MAX)
 		to->gap = begin > to->end ? to->end : gap;
 	if (end > to->end)
@@ -41,17 +41,17 @@ void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uin
  */
 static void check_prealloc(struct span_reader *r, const struct item *item, const struct file_extent *fe, uint64_t found)
 {
-	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "disk_bytenr" };
+	const struct check_location at = { r->leaf->owner, r->leaf->bytenr, &item->key, "disk_bytenr" };
 	struct check_extent *e = check_find_extent(&r->c->tables, fe->disk_bytenr, r->c->items.sectorsize,
 						   &r->hints->extent);
 
 	if (!found || !e || check_extent_start(e) != fe->disk_bytenr)
 		return;
 	if (e->refs == 1)
-		check_say(r->c, CHECK_FILE_CSUM_PREALLOC, &at, "%" PRIu64 " bytes of preallocated space have checksums",
-			  found);
-	else if (!(e->place & CHECK_EXTENT_PREALLOC_CSUM))
-		atomic_fetch_or(&e->place, CHECK_EXTENT_PREALLOC_CSUM);
+		check_report_at(r->c, CHECK_FILE_CSUM_PREALLOC, &at,
+				"%" PRIu64 " bytes of preallocated space have checksums", found);
+	else if (!(e->tagged & CHECK_EXTENT_PREALLOC_CSUM))
+		atomic_fetch_or(&e->tagged, CHECK_EXTENT_PREALLOC_CSUM);
 }
 
 /* Relocation copies data first, and its checksums, if any, later. */
@@ -76,16 +76,16 @@ static void verify_csums(struct span_reader *r, const struct item *item, const s
 	}
 }
 
-static void check_place(struct span_reader *r, const struct item *item, const struct file_extent *fe)
+static void check_location(struct span_reader *r, const struct item *item, const struct file_extent *fe)
 {
-	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "disk_bytenr" };
+	const struct check_location at = { r->leaf->owner, r->leaf->bytenr, &item->key, "disk_bytenr" };
 	const uint64_t start = fe->compression ? fe->disk_bytenr : fe->disk_bytenr + fe->offset;
 	const uint64_t length = fe->compression ? fe->disk_num_bytes : fe->num_bytes;
 
 	if (fe->type == FILE_EXTENT_PREALLOC || r->leaf->owner == OID_DATA_RELOC_TREE)
 		return;
 	if (!check_stripes_have(r->c, start, length))
-		check_say(r->c, CHECK_STRIPE_MISSING, &at, "stripe tree does not map all of the data");
+		check_report_at(r->c, CHECK_STRIPE_MISSING, &at, "stripe tree does not map all of the data");
 }
 
 void span_extent(struct span_reader *r, const struct item *item)
@@ -110,7 +110,7 @@ void span_extent(struct span_reader *r, const struct item *item)
 		if (fe.disk_bytenr) {
 			r->inode->bytes += length;
 			verify_csums(r, item, &fe);
-			check_place(r, item, &fe);
+			check_location(r, item, &fe);
 		}
 	}
 	span_add_extents(r->c, r->leaf->owner, r->inode, item->key.offset, item->key.offset + length, UINT64_MAX);

@@ -8,10 +8,10 @@
 #include "lib/check/files/span.h"
 #include "lib/check/findings.h"
 
-void span_say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
-	      const char *words, uint64_t number)
+void span_report(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
+		 const char *words, uint64_t number)
 {
-	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, field };
+	const struct check_location at = { r->leaf->owner, r->leaf->bytenr, &item->key, field };
 
-	check_say(r->c, code, &at, "%s%" PRIu64, words, number);
+	check_report_at(r->c, code, &at, "%s%" PRIu64, words, number);
 }

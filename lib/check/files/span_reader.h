@@ -6,7 +6,7 @@
 #include "lib/check/files/span.h"
 
 /* Reports a wrong item of the leaf. The message is @words followed by @number. */
-void span_say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
-	      const char *words, uint64_t number);
+void span_report(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
+		 const char *words, uint64_t number);
 
 #endif

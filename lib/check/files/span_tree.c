@@ -52,7 +52,7 @@ static int sum_orphans(struct check *c, struct cursor *cur, uint64_t *sum)
 }
 
 /* Reports each inode without links or an orphan item. The top directory is checked elsewhere. */
-static void tell_orphans(struct check *c, const struct check_root *root, struct cursor *cur)
+static void report_orphans(struct check *c, const struct check_root *root, struct cursor *cur)
 {
 	const struct btrkit_key first = { OID_FIRST_FREE + 1, KEY_INODE_ITEM, 0 };
 	int ret = check_seek(c, cur, &first);
@@ -60,12 +60,12 @@ static void tell_orphans(struct check *c, const struct check_root *root, struct 
 	while (!ret && cur->item.key.objectid <= OID_LAST_FREE && !check_failed(c)) {
 		const struct btrkit_key orphan = { OID_ORPHAN, KEY_ORPHAN_ITEM, cur->item.key.objectid };
 		const struct btrkit_key key = { cur->item.key.objectid, KEY_INODE_ITEM, 0 };
-		const struct check_place at = { root->root.id, 0, &key, "nlink" };
+		const struct check_location at = { root->root.id, 0, &key, "nlink" };
 		struct inode_item inode;
 
 		ret = read_inode(c, cur, key.objectid, &inode);
 		if (!ret && !inode.nlink && check_find(c, cur, &orphan) == 1)
-			check_say(c, CHECK_INODE_ORPHAN, &at, "inode has neither links nor an orphan item");
+			check_report_at(c, CHECK_INODE_ORPHAN, &at, "inode has neither links nor an orphan item");
 		if (ret >= 0)
 			ret = check_seek(c, cur, &(struct btrkit_key){ key.objectid + 1, KEY_INODE_ITEM, 0 });
 	}
@@ -78,7 +78,7 @@ static void check_orphans(struct check *c, const struct check_root *root, uint64
 
 	cursor_init(&cur, c->fs, &root->root);
 	if (!sum_orphans(c, &cur, &sum) && sum != orphans)
-		tell_orphans(c, root, &cur);
+		report_orphans(c, root, &cur);
 	cursor_release(&cur);
 }
 
@@ -86,7 +86,7 @@ static void check_orphans(struct check *c, const struct check_root *root, uint64
 static void check_top(struct check *c, const struct check_root *root, const struct span *all)
 {
 	const struct btrkit_key key = { OID_FIRST_FREE, KEY_INODE_ITEM, 0 };
-	const struct check_place at = { root->root.id, 0, &key, NULL };
+	const struct check_location at = { root->root.id, 0, &key, NULL };
 	struct inode_item inode;
 	struct cursor cur;
 	int ret = 0;
@@ -101,7 +101,7 @@ static void check_top(struct check *c, const struct check_root *root, const stru
 		ret = 1;
 	}
 	if (ret == 1)
-		check_say(c, CHECK_TREE_TOP, &at, "top directory is missing");
+		check_report_at(c, CHECK_TREE_TOP, &at, "top directory is missing");
 }
 
 bool span_tree(struct check *c, const struct check_root *root, const struct span *all)

@@ -7,6 +7,6 @@
 
 void check_unknown_item(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item)
 {
-	check_say(c, CHECK_ITEM_UNKNOWN, &(struct check_place){ tree, leaf->bytenr, &item->key, "key.type" },
-		  "unknown item type %u", item->key.type);
+	check_report_at(c, CHECK_ITEM_UNKNOWN, &(struct check_location){ tree, leaf->bytenr, &item->key, "key.type" },
+			"unknown item type %u", item->key.type);
 }

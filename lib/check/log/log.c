@@ -18,7 +18,6 @@
 
 #include <stdlib.h>
 
-
 /* Records a visit of a block. @return whether it is the first */
 static bool meet(struct log *l, uint64_t bytenr)
 {
@@ -46,16 +45,16 @@ static bool want(struct log *l, uint64_t bytenr, const struct btrkit_key *key)
 	const struct check_group *g = check_group_of(l->c, bytenr, &l->group_hint);
 
 	if (!meet(l, bytenr)) {
-		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr", "block of a log tree is referenced twice");
+		log_report(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr", "block of a log tree is referenced twice");
 		l->lost = true;
 		return false;
 	}
 	if (!l->c->extents_lost && log_is_used(l, bytenr, l->c->items.nodesize))
-		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
-			"block of a log tree overlaps an extent in the extent tree");
+		log_report(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
+			   "block of a log tree overlaps an extent in the extent tree");
 	else if (g && !(g->flags & BG_METADATA))
-		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
-			"block of a log tree is not in a metadata block group");
+		log_report(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
+			   "block of a log tree is not in a metadata block group");
 	return true;
 }
 
@@ -65,11 +64,11 @@ static void check_tree_item(struct log *l, const struct sweep_log_item *at, cons
 	const struct btrkit_key *key = &at->item->key;
 
 	if (ri->drop_progress.objectid && !ri->drop_level)
-		log_say(l, CHECK_LOG_ROOT, at->leaf->bytenr, key, "drop_progress",
-			"log tree is being dropped, but has drop level 0");
+		log_report(l, CHECK_LOG_ROOT, at->leaf->bytenr, key, "drop_progress",
+			   "log tree is being dropped, but has drop level 0");
 	if (ri->generation_v2 && ri->generation_v2 != ri->generation)
-		log_say(l, CHECK_ROOT_GENERATION, at->leaf->bytenr, key, "generation_v2",
-			"log tree has two different generations");
+		log_report(l, CHECK_ROOT_GENERATION, at->leaf->bytenr, key, "generation_v2",
+			   "log tree has two different generations");
 }
 
 static int tree(void *ctx, const struct sweep_log_item *at, const struct root_item *ri, bool *read,
@@ -82,11 +81,11 @@ static int tree(void *ctx, const struct sweep_log_item *at, const struct root_it
 	check_tree_item(l, at, ri);
 	*read = *read && check_find_root(l->c, key->offset);
 	if (!*read && !l->c->blocks_lost)
-		log_say(l, CHECK_LOG_TREE, at->leaf->bytenr, key, "key.offset",
-			"log tree belongs to a subvolume that does not exist");
+		log_report(l, CHECK_LOG_TREE, at->leaf->bytenr, key, "key.offset",
+			   "log tree belongs to a subvolume that does not exist");
 	if (*read && !oid_is_file_tree(key->offset))
-		log_say(l, CHECK_LOG_ROOT, at->leaf->bytenr, key, "key.offset",
-			"log tree belongs to a tree without files");
+		log_report(l, CHECK_LOG_ROOT, at->leaf->bytenr, key, "key.offset",
+			   "log tree belongs to a tree without files");
 	return 0;
 }
 
@@ -97,8 +96,8 @@ static int item(void *ctx, const struct sweep_log_item *at, bool top, bool *take
 
 	(void)err;
 	if (!fits)
-		log_say(l, CHECK_ITEM_TREE, at->leaf->bytenr, &at->item->key, "key.type",
-			"item type does not belong in a log tree");
+		log_report(l, CHECK_ITEM_TREE, at->leaf->bytenr, &at->item->key, "key.type",
+			   "item type does not belong in a log tree");
 	*take = fits && (top || log_files_item(l, at->leaf, at->item));
 	return 0;
 }
@@ -110,7 +109,7 @@ static int invalid(void *ctx, const struct sweep_log_item *at, int ret, const st
 
 	(void)ret;
 	(void)err;
-	check_tell(l->c, CHECK_ITEM_INVALID, what);
+	check_report(l->c, CHECK_ITEM_INVALID, what);
 	log_files_doubt(l, at->item);
 	return 0;
 }
@@ -120,8 +119,8 @@ static int disorder(void *ctx, const struct sweep_log_item *at, struct btrkit_er
 	struct log *l = ctx;
 
 	(void)err;
-	log_say(l, CHECK_BLOCK_PARENT, at->leaf->bytenr, &at->item->key, "key",
-		"first key of leaf is not greater than the last key of the previous one");
+	log_report(l, CHECK_BLOCK_PARENT, at->leaf->bytenr, &at->item->key, "key",
+		   "first key of leaf is not greater than the last key of the previous one");
 	l->lost = true;
 	return 0;
 }

@@ -45,7 +45,7 @@ static bool check_location(struct log *l, uint64_t logical, const struct item *i
 	else if (log_is_used(l, fe->disk_bytenr, fe->disk_num_bytes))
 		words = "data extent in a log tree overlaps an extent in the extent tree";
 	if (words)
-		log_say(l, CHECK_LOG_EXTENT, logical, &item->key, "disk_bytenr", words);
+		log_report(l, CHECK_LOG_EXTENT, logical, &item->key, "disk_bytenr", words);
 	return !words;
 }
 
@@ -103,8 +103,8 @@ static void check_overlap(struct log *l, const struct node *leaf, const struct i
 								 fe->num_bytes;
 
 	if (begin < l->inode.end)
-		log_say(l, CHECK_FILE_OVERLAP, leaf->bytenr, &item->key, "key.offset",
-			"file extent in a log tree overlaps a previous one");
+		log_report(l, CHECK_FILE_OVERLAP, leaf->bytenr, &item->key, "key.offset",
+			   "file extent in a log tree overlaps a previous one");
 	if (begin + length > l->inode.end)
 		l->inode.end = begin + length;
 }
@@ -146,7 +146,7 @@ static const struct check_log_sum *sums_behind(const struct log *l, uint64_t log
 }
 
 /* Keeps the checksums themselves if data will be verified. */
-static bool keep_bytes(struct log *l, struct check_log_sum *s, const uint8_t *bytes)
+static bool copy_sums(struct log *l, struct check_log_sum *s, const uint8_t *bytes)
 {
 	const size_t size = s->length / l->c->items.sectorsize * l->c->items.csum_size;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -161,7 +161,7 @@ static bool keep_bytes(struct log *l, struct check_log_sum *s, const uint8_t *by
 }
 
 int log_data_csums(void *ctx, const struct sweep_log_item *at, uint64_t start, uint64_t length, const uint8_t *csums,
-	      struct btrkit_error *err)
+		   struct btrkit_error *err)
 {
 	struct log *l = ctx;
 	const struct item_ctx *items = &l->c->items;
@@ -173,18 +173,18 @@ int log_data_csums(void *ctx, const struct sweep_log_item *at, uint64_t start, u
 
 	(void)err;
 	if (start + length < start) {
-		log_say(l, CHECK_CSUM_EXTENT, at->leaf->bytenr, &at->item->key, "key.offset",
-			"checksum item in a log tree exceeds the address space");
+		log_report(l, CHECK_CSUM_EXTENT, at->leaf->bytenr, &at->item->key, "key.offset",
+			   "checksum item in a log tree exceeds the address space");
 		return 0;
 	}
 	if (start < before) {
-		log_say(l, CHECK_CSUM_OVERLAP, at->leaf->bytenr, &at->item->key, "key.offset",
-			"checksum item in a log tree overlaps the previous one");
+		log_report(l, CHECK_CSUM_OVERLAP, at->leaf->bytenr, &at->item->key, "key.offset",
+			   "checksum item in a log tree overlaps the previous one");
 		twice = before - start < length ? before - start : length;
 	}
 	s.start += twice;
 	s.length -= twice;
-	if (!s.length || !keep_bytes(l, &s, csums + twice / items->sectorsize * items->csum_size))
+	if (!s.length || !copy_sums(l, &s, csums + twice / items->sectorsize * items->csum_size))
 		return 0;
 	to = check_list_add(l->c, &l->c->log_sums, sizeof(*to));
 	if (to)
@@ -219,15 +219,15 @@ static void check_wanted(struct log *l, const struct log_wanted *w)
 {
 	const struct btrkit_key key = { w->objectid, KEY_EXTENT_DATA, w->offset };
 	const uint64_t nodatasum = nodatasum_bytes(l, &w->range);
-	const struct check_place at = { OID_TREE_LOG, w->leaf, &key, "disk_bytenr" };
+	const struct check_location at = { OID_TREE_LOG, w->leaf, &key, "disk_bytenr" };
 
 	if (!w->none && nodatasum)
-		check_say(l->c, CHECK_LOG_CSUM, &at, "%" PRIu64 " bytes of data in a log tree have no checksums",
-			  nodatasum);
+		check_report_at(l->c, CHECK_LOG_CSUM, &at, "%" PRIu64 " bytes of data in a log tree have no checksums",
+				nodatasum);
 	if (w->none && nodatasum < w->range.length)
-		check_say(l->c, CHECK_LOG_CSUM, &at,
-			  "%" PRIu64 " bytes of data in a log tree have checksums, but their file has nodatasum",
-			  w->range.length - nodatasum);
+		check_report_at(l->c, CHECK_LOG_CSUM, &at,
+				"%" PRIu64 " bytes of data in a log tree have checksums, but their file has nodatasum",
+				w->range.length - nodatasum);
 }
 
 void log_data_end(struct log *l)
@@ -263,8 +263,8 @@ void log_data_join(struct log *l)
 		if (n && !compare(&at, &last))
 			continue;
 		if (n && at.start < range_end(&data[n - 1]))
-			log_say(l, CHECK_LOG_EXTENT, at.start, NULL, "disk_bytenr",
-				"data extents in log trees overlap");
+			log_report(l, CHECK_LOG_EXTENT, at.start, NULL, "disk_bytenr",
+				   "data extents in log trees overlap");
 		last = at;
 		if (!n || at.start > range_end(&data[n - 1]))
 			data[n++] = at;
@@ -273,4 +273,3 @@ void log_data_join(struct log *l)
 	}
 	l->c->log_data.n = n;
 }
-

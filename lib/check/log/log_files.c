@@ -42,10 +42,10 @@ static uint32_t committed_mode(struct log *l, uint64_t objectid)
 	return l->answer;
 }
 
-static void say(struct log *l, enum check_code code, const struct node *leaf, const struct item *item,
-		const char *field, const char *message)
+static void report_log_item(struct log *l, enum check_code code, const struct node *leaf, const struct item *item,
+			    const char *field, const char *message)
 {
-	log_say(l, code, leaf->bytenr, &item->key, field, message);
+	log_report(l, code, leaf->bytenr, &item->key, field, message);
 }
 
 int log_files_inode(void *ctx, const struct sweep_log_item *at, const struct inode_item *i, struct btrkit_error *err)
@@ -62,14 +62,14 @@ int log_files_inode(void *ctx, const struct sweep_log_item *at, const struct ino
 	if (to)
 		*to = (struct log_mode){ objectid, i->mode };
 	if (i->flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
-		say(l, CHECK_INODE_FLAGS, at->leaf, at->item, "flags", "unknown inode flags in a log tree");
+		report_log_item(l, CHECK_INODE_FLAGS, at->leaf, at->item, "flags", "unknown inode flags in a log tree");
 	if (i->uid == UINT32_MAX || i->gid == UINT32_MAX)
-		say(l, CHECK_INODE_OWNER, at->leaf, at->item, i->uid == UINT32_MAX ? "uid" : "gid",
-		    "invalid user ID or group ID of an inode in a log tree");
+		report_log_item(l, CHECK_INODE_OWNER, at->leaf, at->item, i->uid == UINT32_MAX ? "uid" : "gid",
+				"invalid user ID or group ID of an inode in a log tree");
 	/* The file type of an inode never changes. */
 	if (there != MODE_NONE && there != MODE_UNKNOWN && (there ^ i->mode) & S_IFMT)
-		say(l, CHECK_LOG_INODE, at->leaf, at->item, "mode",
-		    "inode in a log tree has a different file type than in its subvolume");
+		report_log_item(l, CHECK_LOG_INODE, at->leaf, at->item, "mode",
+				"inode in a log tree has a different file type than in its subvolume");
 	return 0;
 }
 
@@ -80,8 +80,8 @@ static void first_of_inode(struct log *l, const struct node *leaf, const struct 
 
 	l->inode.mode = there == MODE_UNKNOWN ? 0 : there;
 	if (there == MODE_NONE && !l->inode.doubt && !l->lost)
-		say(l, CHECK_LOG_INODE, leaf, item, "key.objectid",
-		    "item in a log tree, whose inode is neither in the log nor in the subvolume");
+		report_log_item(l, CHECK_LOG_INODE, leaf, item, "key.objectid",
+				"item in a log tree, whose inode is neither in the log nor in the subvolume");
 }
 
 static bool fits_kind(const struct log *l, uint8_t type)
@@ -134,7 +134,8 @@ static void check_parent(struct log *l, const struct node *leaf, const struct it
 	if (there == MODE_NONE) {
 		check_later(l, leaf, item, ref->parent, 0);
 	} else if (there != MODE_UNKNOWN && !S_ISDIR(there)) {
-		say(l, CHECK_LOG_NAME, leaf, item, "parent", "parent of a name in a log tree is not a directory");
+		report_log_item(l, CHECK_LOG_NAME, leaf, item, "parent",
+				"parent of a name in a log tree is not a directory");
 	} else if (there != MODE_UNKNOWN) {
 		other = index_taken(l, ref);
 		if (other)
@@ -152,16 +153,16 @@ int log_files_ref(void *ctx, const struct sweep_log_item *at, const struct inode
 	(void)err;
 	if (item->key.type == KEY_INODE_EXTREF &&
 	    item->key.offset != crc32c((uint32_t)ref->parent, ref->name, ref->name_len))
-		say(l, CHECK_NAME_HASH, leaf, item, "key.offset",
-		    "name in a log tree is not at the key that its hash gives");
+		report_log_item(l, CHECK_NAME_HASH, leaf, item, "key.offset",
+				"name in a log tree is not at the key that its hash gives");
 	if (span_is_dotdot(ref, objectid))
 		return 0;
 	if (!dir_name_possible(ref->name, ref->name_len))
-		say(l, CHECK_LOG_NAME, leaf, item, "name", "invalid name in a log tree");
+		report_log_item(l, CHECK_LOG_NAME, leaf, item, "name", "invalid name in a log tree");
 	if (!span_index_possible(ref->index))
-		say(l, CHECK_LOG_NAME, leaf, item, "index", "invalid index of a name in a log tree");
+		report_log_item(l, CHECK_LOG_NAME, leaf, item, "index", "invalid index of a name in a log tree");
 	if (ref->parent < OID_FIRST_FREE || ref->parent > OID_LAST_FREE || ref->parent == objectid)
-		say(l, CHECK_LOG_NAME, leaf, item, "parent", "invalid parent of a name in a log tree");
+		report_log_item(l, CHECK_LOG_NAME, leaf, item, "parent", "invalid parent of a name in a log tree");
 	else
 		check_parent(l, leaf, item, ref);
 	return 0;
@@ -178,17 +179,20 @@ int log_files_entry(void *ctx, const struct sweep_log_item *at, unsigned number,
 
 	(void)err;
 	if (index && !number && !span_index_possible(item->key.offset))
-		say(l, CHECK_LOG_NAME, leaf, item, "key.offset", "invalid index of a directory entry in a log tree");
+		report_log_item(l, CHECK_LOG_NAME, leaf, item, "key.offset",
+				"invalid index of a directory entry in a log tree");
 	if (!dir_name_possible(e->name, e->name_len))
-		say(l, CHECK_LOG_NAME, leaf, item, "name", "invalid name of a directory entry in a log tree");
+		report_log_item(l, CHECK_LOG_NAME, leaf, item, "name",
+				"invalid name of a directory entry in a log tree");
 	if (index && number == 1)
-		say(l, CHECK_LOG_NAME, leaf, item, "item_size", "several names with the same index in a log tree");
+		report_log_item(l, CHECK_LOG_NAME, leaf, item, "item_size",
+				"several names with the same index in a log tree");
 	if (!e->location.type)
-		say(l, CHECK_LOG_NAME, leaf, item, "location",
-		    "location of a directory entry in a log tree has no type");
+		report_log_item(l, CHECK_LOG_NAME, leaf, item, "location",
+				"location of a directory entry in a log tree has no type");
 	if (e->location.type == KEY_ROOT_ITEM && e->type != FT_DIR)
-		say(l, CHECK_LOG_NAME, leaf, item, "type",
-		    "entry of a subvolume in a log tree does not have type directory");
+		report_log_item(l, CHECK_LOG_NAME, leaf, item, "type",
+				"entry of a subvolume in a log tree does not have type directory");
 	return 0;
 }
 
@@ -196,8 +200,8 @@ int log_files_range(void *ctx, const struct sweep_log_item *at, uint64_t first, 
 {
 	(void)err;
 	if (last < first)
-		say(ctx, CHECK_LOG_NAME, at->leaf, at->item, "end",
-		    "directory range in a log tree ends before it begins");
+		report_log_item(ctx, CHECK_LOG_NAME, at->leaf, at->item, "end",
+				"directory range in a log tree ends before it begins");
 	return 0;
 }
 
@@ -238,7 +242,7 @@ bool log_files_item(struct log *l, const struct node *leaf, const struct item *i
 		return false;
 	}
 	if (!belongs(item->key.type)) {
-		say(l, CHECK_ITEM_TREE, leaf, item, "key.type", "item type does not belong in a log tree");
+		report_log_item(l, CHECK_ITEM_TREE, leaf, item, "key.type", "item type does not belong in a log tree");
 		return false;
 	}
 	if (!l->inode.any || l->inode.objectid != item->key.objectid) {
@@ -247,8 +251,8 @@ bool log_files_item(struct log *l, const struct node *leaf, const struct item *i
 			first_of_inode(l, leaf, item);
 	}
 	if (!fits_kind(l, item->key.type))
-		say(l, CHECK_LOG_INODE, leaf, item, "key.type",
-		    "item type in a log tree does not fit the file type of its inode");
+		report_log_item(l, CHECK_LOG_INODE, leaf, item, "key.type",
+				"item type in a log tree does not fit the file type of its inode");
 	return true;
 }
 
@@ -301,11 +305,11 @@ static void check_name(struct log *l, const struct log_name *n)
 	const uint32_t mode = logged_mode(l, n->directory);
 
 	if (!n->other && mode != MODE_NONE && !S_ISDIR(mode))
-		log_say(l, CHECK_LOG_NAME, n->leaf, &n->key, "parent",
-			"parent of a name in a log tree is not a directory");
+		log_report(l, CHECK_LOG_NAME, n->leaf, &n->key, "parent",
+			   "parent of a name in a log tree is not a directory");
 	if (n->other && mode == MODE_NONE && logged_mode(l, n->other) == MODE_NONE && !l->lost)
-		log_say(l, CHECK_LOG_NAME, n->leaf, &n->key, "index",
-			"index of a name in a log tree belongs to another name in its directory");
+		log_report(l, CHECK_LOG_NAME, n->leaf, &n->key, "index",
+			   "index of a name in a log tree belongs to another name in its directory");
 }
 
 void log_files_end(struct log *l)

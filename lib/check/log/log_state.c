@@ -6,10 +6,10 @@
 #include "lib/check/findings.h"
 #include "lib/check/trees/table.h"
 
-void log_say(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
-	     const char *message)
+void log_report(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
+		const char *message)
 {
-	check_say(l->c, code, &(struct check_place){ OID_TREE_LOG, logical, key, field }, "%s", message);
+	check_report_at(l->c, code, &(struct check_location){ OID_TREE_LOG, logical, key, field }, "%s", message);
 }
 
 bool log_is_used(struct log *l, uint64_t start, uint64_t length)

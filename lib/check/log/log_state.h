@@ -72,8 +72,8 @@ struct log {
 	struct array names;  /* struct log_name */
 };
 
-void log_say(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
-	     const char *message);
+void log_report(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
+		const char *message);
 /* Whether the extent tree has an extent in the range. */
 bool log_is_used(struct log *l, uint64_t start, uint64_t length);
 

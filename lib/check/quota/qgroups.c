@@ -15,11 +15,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-
-static void say(struct check_quota *q, enum check_code code, const struct btrkit_key *key, const char *field,
-		const char *message)
+static void report_qgroup(struct check_quota *q, enum check_code code, const struct btrkit_key *key, const char *field,
+			  const char *message)
 {
-	check_say(q->c, code, &(struct check_place){ OID_QUOTA_TREE, 0, key, field }, "%s", message);
+	check_report_at(q->c, code, &(struct check_location){ OID_QUOTA_TREE, 0, key, field }, "%s", message);
 }
 
 /* Linux reads counters and limits from items with any objectid, but only updates those with objectid 0. */
@@ -27,8 +26,8 @@ static bool is_elsewhere(struct check_quota *q, const struct item *item)
 {
 	if ((item->key.type != KEY_QGROUP_INFO && item->key.type != KEY_QGROUP_LIMIT) || !item->key.objectid)
 		return false;
-	say(q, CHECK_QGROUP_CONFIG, &item->key, "key.objectid",
-	    "qgroup item has a non-zero objectid, so Linux does not update it");
+	report_qgroup(q, CHECK_QGROUP_CONFIG, &item->key, "key.objectid",
+		      "qgroup item has a non-zero objectid, so Linux does not update it");
 	return true;
 }
 
@@ -45,8 +44,8 @@ static void take(void *ctx, const struct item *item)
 	case KEY_QGROUP_STATUS:
 		q->has_status = !qgroup_status_decode(item, &q->status, NULL);
 		if (item->key.objectid || item->key.offset)
-			say(q, CHECK_QGROUP_STATUS, &item->key, "key.offset",
-			    "invalid key of the quota status item, expected objectid 0 and offset 0");
+			report_qgroup(q, CHECK_QGROUP_STATUS, &item->key, "key.offset",
+				      "invalid key of the quota status item, expected objectid 0 and offset 0");
 		break;
 	case KEY_QGROUP_INFO:
 		g = check_list_add(q->c, &q->groups, sizeof(*g));
@@ -60,8 +59,8 @@ static void take(void *ctx, const struct item *item)
 		if (g)
 			g->has_limit = true;
 		else
-			say(q, CHECK_QGROUP_CONFIG, &item->key, "key.offset",
-			    "limit item of a qgroup that does not exist");
+			report_qgroup(q, CHECK_QGROUP_CONFIG, &item->key, "key.offset",
+				      "limit item of a qgroup that does not exist");
 		break;
 	case KEY_QGROUP_RELATION:
 		r = check_list_add(q->c, &q->relations, sizeof(*r));
@@ -98,11 +97,14 @@ static void check_relations(struct check_quota *q)
 		const struct btrkit_key key = KEY(at[i].member, KEY_QGROUP_RELATION, at[i].parent);
 
 		if (!has_relation(q, at[i].parent, at[i].member))
-			say(q, CHECK_QGROUP_RELATION, &key, NULL, "qgroup relation is recorded in one direction only");
+			report_qgroup(q, CHECK_QGROUP_RELATION, &key, NULL,
+				      "qgroup relation is recorded in one direction only");
 		if (!check_qgroup_find(q, at[i].member) || !check_qgroup_find(q, at[i].parent))
-			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation with a qgroup that does not exist");
+			report_qgroup(q, CHECK_QGROUP_RELATION, &key, NULL,
+				      "relation with a qgroup that does not exist");
 		else if (qgroup_level(at[i].member) == qgroup_level(at[i].parent))
-			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation between qgroups of the same level");
+			report_qgroup(q, CHECK_QGROUP_RELATION, &key, NULL,
+				      "relation between qgroups of the same level");
 	}
 }
 
@@ -112,19 +114,21 @@ static void check_status(struct check_quota *q)
 	const struct btrkit_key key = KEY(0, KEY_QGROUP_STATUS, 0);
 
 	if (s->version != QGROUP_STATUS_VERSION)
-		say(q, CHECK_QGROUP_CONFIG, &key, "version", "unknown quota version, so Linux disables quotas");
+		report_qgroup(q, CHECK_QGROUP_CONFIG, &key, "version",
+			      "unknown quota version, so Linux disables quotas");
 	if (s->flags & ~(uint64_t)QGROUP_STATUS_FLAGS)
-		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "unknown quota status flags");
+		report_qgroup(q, CHECK_QGROUP_CONFIG, &key, "flags", "unknown quota status flags");
 	if (s->flags & QGROUP_STATUS_SIMPLE_MODE && !(q->c->fs->super.incompat & INCOMPAT_SIMPLE_QUOTA))
-		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "simple quotas are enabled, but simple-quota is not set");
+		report_qgroup(q, CHECK_QGROUP_CONFIG, &key, "flags",
+			      "simple quotas are enabled, but simple-quota is not set");
 	if (s->flags & QGROUP_STATUS_RESCAN && (!(s->flags & QGROUP_STATUS_ON) || s->flags & QGROUP_STATUS_SIMPLE_MODE))
-		say(q, CHECK_QGROUP_STATUS, &key, "flags",
-		    "rescan flag is set while quotas are disabled or simple, so Linux waits for it forever");
+		report_qgroup(q, CHECK_QGROUP_STATUS, &key, "flags",
+			      "rescan flag is set while quotas are disabled or simple, so Linux waits for it forever");
 	else if (s->flags & QGROUP_STATUS_ON &&
 		 !(s->flags & (QGROUP_STATUS_SIMPLE_MODE | QGROUP_STATUS_INCONSISTENT)) &&
 		 s->generation != q->c->fs->super.generation)
-		say(q, CHECK_QGROUP_STALE, &key, "generation",
-		    "qgroup counters are from another generation, so Linux considers them inconsistent");
+		report_qgroup(q, CHECK_QGROUP_STALE, &key, "generation",
+			      "qgroup counters are from another generation, so Linux considers them inconsistent");
 }
 
 static void check_config(struct check_quota *q)
@@ -133,23 +137,23 @@ static void check_config(struct check_quota *q)
 	const struct check_qgroup *groups = q->groups.at;
 
 	if (!q->has_status) {
-		say(q, CHECK_QGROUP_CONFIG, NULL, NULL, "quota tree has no status item");
+		report_qgroup(q, CHECK_QGROUP_CONFIG, NULL, NULL, "quota tree has no status item");
 		return;
 	}
 	check_status(q);
 	check_relations(q);
 	for (size_t i = 0; i < q->groups.n; i++)
 		if (!groups[i].has_limit)
-			say(q, CHECK_QGROUP_CONFIG, &KEY(0, KEY_QGROUP_INFO, groups[i].id), NULL,
-			    "qgroup has no limit item");
+			report_qgroup(q, CHECK_QGROUP_CONFIG, &KEY(0, KEY_QGROUP_INFO, groups[i].id), NULL,
+				      "qgroup has no limit item");
 	for (size_t i = CHECK_ROOTS_FIRST; i < q->c->roots.n; i++)
 		if (oid_is_file_tree(roots[i].root.id) && roots[i].item.refs && !check_qgroup_find(q, roots[i].root.id))
-			say(q, CHECK_QGROUP_MISSING, &KEY(0, KEY_QGROUP_INFO, roots[i].root.id), NULL,
-			    "subvolume has no qgroup");
+			report_qgroup(q, CHECK_QGROUP_MISSING, &KEY(0, KEY_QGROUP_INFO, roots[i].root.id), NULL,
+				      "subvolume has no qgroup");
 }
 
-static void tell(struct check_quota *q, const struct check_qgroup *g, const char *field, uint64_t said,
-		 uint64_t counted)
+static void report_counter(struct check_quota *q, const struct check_qgroup *g, const char *field, uint64_t said,
+			   uint64_t counted)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
@@ -159,7 +163,7 @@ static void tell(struct check_quota *q, const struct check_qgroup *g, const char
 		    qgroup_level(g->id), g->id & ((UINT64_C(1) << 48) - 1), said, counted);
 	err_at_tree(&what, OID_QUOTA_TREE);
 	err_at_key(&what, &KEY(0, KEY_QGROUP_INFO, g->id));
-	check_tell_values(q->c, CHECK_QGROUP_COUNT, &what, said, counted);
+	check_report_values(q->c, CHECK_QGROUP_COUNT, &what, said, counted);
 }
 
 static void check_counts(struct check_quota *q)
@@ -171,13 +175,13 @@ static void check_counts(struct check_quota *q)
 	for (size_t i = 0; !ret && i < q->groups.n; i++) {
 		if (!g[i].has_info || g[i].unsure)
 			continue;
-		tell(q, &g[i], "rfer", g[i].said.rfer, g[i].rfer);
-		tell(q, &g[i], "excl", g[i].said.excl, g[i].excl);
+		report_counter(q, &g[i], "rfer", g[i].said.rfer, g[i].rfer);
+		report_counter(q, &g[i], "excl", g[i].said.excl, g[i].excl);
 		/* Simple quotas do not maintain these. */
 		if (simple)
 			continue;
-		tell(q, &g[i], "rfer_cmpr", g[i].said.rfer_cmpr, g[i].rfer);
-		tell(q, &g[i], "excl_cmpr", g[i].said.excl_cmpr, g[i].excl);
+		report_counter(q, &g[i], "rfer_cmpr", g[i].said.rfer_cmpr, g[i].rfer);
+		report_counter(q, &g[i], "excl_cmpr", g[i].said.excl_cmpr, g[i].excl);
 	}
 }
 

@@ -20,15 +20,17 @@ static void check_groups(struct check *c)
 
 		totals[1] += groups[i].used;
 		if (groups[i].item && values[0] != values[1])
-			check_say(c, CHECK_GROUP_USED,
-				  &(struct check_place){ c->group_tree, 0,
-							 &KEY(groups[i].start, KEY_BLOCK_GROUP_ITEM, groups[i].length),
-							 "used", .values = values },
-				  "wrong number of used bytes in the block group");
+			check_report_at(c, CHECK_GROUP_USED,
+					&(struct check_location){
+						c->group_tree, 0,
+						&KEY(groups[i].start, KEY_BLOCK_GROUP_ITEM, groups[i].length), "used",
+						.values = values },
+					"wrong number of used bytes in the block group");
 	}
 	if (!c->chunks_lost && totals[0] != totals[1])
-		check_say(c, CHECK_BYTES_USED, &(struct check_place){ .field = "bytes_used", .values = totals },
-			  "wrong number of used bytes in the superblock");
+		check_report_at(c, CHECK_BYTES_USED,
+				&(struct check_location){ .field = "bytes_used", .values = totals },
+				"wrong number of used bytes in the superblock");
 }
 
 int check_space(struct check *c)
@@ -41,9 +43,9 @@ int check_space(struct check *c)
 		return 0;
 	check_groups(c);
 	if (has != !!tree && (tree || !c->roots_lost))
-		check_say(c, CHECK_SPACE_FEATURE, &(struct check_place){ .field = "compat_ro_flags" }, "%s",
-			  has ? "free-space-tree is set, but there is no free space tree" :
-				"there is a free space tree, but free-space-tree is not set");
+		check_report_at(c, CHECK_SPACE_FEATURE, &(struct check_location){ .field = "compat_ro_flags" }, "%s",
+				has ? "free-space-tree is set, but there is no free space tree" :
+				      "there is a free space tree, but free-space-tree is not set");
 	/* Linux rebuilds a free space tree that is not marked as valid. */
 	if (has && tree && super->compat_ro & COMPAT_RO_FREE_SPACE_TREE_VALID)
 		space_check_tree(c, &tree->root);

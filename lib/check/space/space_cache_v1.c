@@ -36,7 +36,7 @@ static bool check_size(struct check *c, const struct space_cache_group *cache)
 	struct inode_item inode;
 	struct cursor cur;
 	uint64_t end = 0;
-	bool told = false;
+	bool reported = false;
 	int ret;
 
 	cursor_init(&cur, c->fs, &c->fs->root_tree);
@@ -49,16 +49,16 @@ static bool check_size(struct check *c, const struct space_cache_group *cache)
 		ret = data_end(&cur, key->objectid, size, &end, &what);
 		values[0] = size;
 		values[1] = end;
-		told = !ret && size > end;
-		if (told)
-			check_say(c, CHECK_SPACE_CACHE_SIZE,
-				  &(struct check_place){ OID_ROOT_TREE, 0, key, "size", .values = values },
-				  "size of the free space cache exceeds the extents of its file");
+		reported = !ret && size > end;
+		if (reported)
+			check_report_at(c, CHECK_SPACE_CACHE_SIZE,
+					&(struct check_location){ OID_ROOT_TREE, 0, key, "size", .values = values },
+					"size of the free space cache exceeds the extents of its file");
 	}
 	cursor_release(&cur);
 	if (ret == -ENOMEM)
 		check_fail(c, ret, &what);
-	return told;
+	return reported;
 }
 
 static void validate_group(struct space *s, const struct check_group *g)
@@ -67,7 +67,7 @@ static void validate_group(struct space *s, const struct check_group *g)
 	struct gaps gaps = { .s = s, .group = { g->start, g->length }, .pos = g->start };
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct space_cache_group cache;
-	bool told = false;
+	bool reported = false;
 	int ret = space_cache_load(s->c->fs, &group, &cache, &what);
 
 	if (ret) {
@@ -76,11 +76,11 @@ static void validate_group(struct space *s, const struct check_group *g)
 		return;
 	}
 	if (cache.state == SPACE_CACHE_IGNORED || cache.state == SPACE_CACHE_USABLE)
-		told = check_size(s->c, &cache);
-	if (!told && cache.state == SPACE_CACHE_IGNORED && !cache.unfinished)
-		check_say(s->c, CHECK_SPACE_CACHE_FILE,
-			  &(struct check_place){ OID_ROOT_TREE, 0, &KEY(OID_FREE_SPACE, 0, g->start) },
-			  "free space cache is unusable: %s", cache.why);
+		reported = check_size(s->c, &cache);
+	if (!reported && cache.state == SPACE_CACHE_IGNORED && !cache.unfinished)
+		check_report_at(s->c, CHECK_SPACE_CACHE_FILE,
+				&(struct check_location){ OID_ROOT_TREE, 0, &KEY(OID_FREE_SPACE, 0, g->start) },
+				"free space cache is unusable: %s", cache.why);
 	if (cache.state == SPACE_CACHE_USABLE)
 		ret = block_group_supers(s->c->fs, &group, &gaps.supers, &what);
 	if (!ret && cache.state == SPACE_CACHE_USABLE)

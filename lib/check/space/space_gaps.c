@@ -44,7 +44,7 @@ static struct range next_used(struct gaps *g)
 	}
 	/* Skip blocks that the extent tree lacks; they are reported elsewhere. */
 	while (*block < t->blocks.n && (check_block_bytenr(check_block_at(t, *block)) < g->pos ||
-					check_block_at(t, *block)->place & CHECK_BLOCK_STRAY))
+					check_block_at(t, *block)->tagged & CHECK_BLOCK_STRAY))
 		++*block;
 	if (*block < t->blocks.n)
 		take_first(&used, check_block_bytenr(check_block_at(t, *block)), items->nodesize);
@@ -69,23 +69,25 @@ static int next_gap(struct gaps *g, struct range *ret)
 	return 1;
 }
 
-static void blame(const struct gaps *g, enum check_code code, uint64_t tree, const struct range *truth,
-		  const struct range *said)
+static void report_gap(const struct gaps *g, enum check_code code, uint64_t tree, const struct range *truth,
+		       const struct range *said)
 {
 	const struct btrkit_key key = KEY(g->group.start, KEY_BLOCK_GROUP_ITEM, g->group.length);
-	struct check_place at = { tree, truth->length ? truth->start : said->start, &key, NULL };
+	struct check_location at = { tree, truth->length ? truth->start : said->start, &key, NULL };
 
 	if (!said->length)
-		check_say(g->s->c, code, &at, "%" PRIu64 " bytes at %" PRIu64 " are free, but not recorded as free",
-			  truth->length, truth->start);
+		check_report_at(g->s->c, code, &at,
+				"%" PRIu64 " bytes at %" PRIu64 " are free, but not recorded as free", truth->length,
+				truth->start);
 	else if (!truth->length)
-		check_say(g->s->c, code, &at, "%" PRIu64 " bytes at %" PRIu64 " are recorded as free, but are not free",
-			  said->length, said->start);
+		check_report_at(g->s->c, code, &at,
+				"%" PRIu64 " bytes at %" PRIu64 " are recorded as free, but are not free", said->length,
+				said->start);
 	else
-		check_say(g->s->c, code, &at,
-			  "free range is recorded as %" PRIu64 " bytes at %" PRIu64 ", should be %" PRIu64
-			  " at %" PRIu64,
-			  said->length, said->start, truth->length, truth->start);
+		check_report_at(g->s->c, code, &at,
+				"free range is recorded as %" PRIu64 " bytes at %" PRIu64 ", should be %" PRIu64
+				" at %" PRIu64,
+				said->length, said->start, truth->length, truth->start);
 }
 
 int space_compare(struct gaps *g, int (*next)(void *cache, struct range *ret, struct btrkit_error *err), void *cache,
@@ -103,7 +105,7 @@ int space_compare(struct gaps *g, int (*next)(void *cache, struct range *ret, st
 		if (ret)
 			said.length = 0;
 		if (end != ret || (!end && (truth.start != said.start || truth.length != said.length))) {
-			blame(g, code, tree, &truth, &said);
+			report_gap(g, code, tree, &truth, &said);
 			return 0;
 		}
 	} while (!end);

@@ -16,17 +16,17 @@
  */
 #define MKFS_TEMPORARY_END (21ull << 20)
 
-static int tell_stray(void *ctx, const struct range *range)
+static int report_stray(void *ctx, const struct range *range)
 {
 	struct check *c = ctx;
 	const bool temporary = range->start < MKFS_TEMPORARY_END && range->length <= MKFS_TEMPORARY_END - range->start;
 
 	if (!c->groups_lost && !c->chunks_lost)
-		check_say(c, temporary ? CHECK_SPACE_LEFTOVER : CHECK_SPACE_STRAY,
-			  &(struct check_place){ OID_FREE_SPACE_TREE, 0,
-						 &KEY(range->start, KEY_FREE_SPACE_INFO, range->length),
-						 "key.objectid" },
-			  "free space outside any block group");
+		check_report_at(c, temporary ? CHECK_SPACE_LEFTOVER : CHECK_SPACE_STRAY,
+				&(struct check_location){ OID_FREE_SPACE_TREE, 0,
+							  &KEY(range->start, KEY_FREE_SPACE_INFO, range->length),
+							  "key.objectid" },
+				"free space outside any block group");
 	return 0;
 }
 
@@ -35,13 +35,13 @@ static int next_range(void *cache, struct range *ret, struct btrkit_error *err)
 	return free_space_tree_next(cache, ret, err);
 }
 
-static void tell(struct check *c, enum check_code code, int ret, struct btrkit_error *what)
+static void report_tree(struct check *c, enum check_code code, int ret, struct btrkit_error *what)
 {
 	if (ret == -ENOMEM) {
 		check_fail(c, ret, what);
 	} else if (ret == -EUCLEAN) {
 		err_at_tree(what, OID_FREE_SPACE_TREE);
-		check_tell(c, code, what);
+		check_report(c, code, what);
 	}
 }
 
@@ -54,17 +54,17 @@ static void validate_group(struct space *s, struct free_space_tree *t, const str
 
 	/* A block group without a chunk was reported. */
 	if (ret > 0 && g->chunk)
-		check_say(s->c, CHECK_SPACE_INFO,
-			  &(struct check_place){ OID_FREE_SPACE_TREE, 0,
-						 &KEY(g->start, KEY_FREE_SPACE_INFO, g->length) },
-			  "block group has no free space info");
+		check_report_at(s->c, CHECK_SPACE_INFO,
+				&(struct check_location){ OID_FREE_SPACE_TREE, 0,
+							  &KEY(g->start, KEY_FREE_SPACE_INFO, g->length) },
+				"block group has no free space info");
 	else if (ret < 0)
-		tell(s->c, CHECK_SPACE_INFO, ret, &what);
+		report_tree(s->c, CHECK_SPACE_INFO, ret, &what);
 	if (ret)
 		return;
 	ret = space_compare(&gaps, next_range, t, CHECK_SPACE_WRONG, OID_FREE_SPACE_TREE, &what);
 	if (ret)
-		tell(s->c, CHECK_SPACE_ITEM, ret, &what);
+		report_tree(s->c, CHECK_SPACE_ITEM, ret, &what);
 }
 
 static void pass(void *ctx, const struct item *item)
@@ -85,16 +85,16 @@ void space_check_tree(struct check *c, const struct tree_root *root)
 	/* Unreadable blocks are reported elsewhere, and without them nothing can be said about block groups. */
 	if (check_each_item(c, root, &lost, pass, NULL) || lost)
 		return;
-	ret = free_space_tree_begin(&t, c->fs, tell_stray, c, &what);
+	ret = free_space_tree_begin(&t, c->fs, report_stray, c, &what);
 	for (size_t i = 0; !ret && i < c->groups.n && !check_failed(c); i++)
 		if (groups[i].chunk || groups[i].item)
 			validate_group(&s, &t, &groups[i]);
 	if (!ret)
 		ret = free_space_tree_end(&t, &what);
 	if (ret)
-		tell(c, CHECK_SPACE_ITEM, ret, &what);
+		report_tree(c, CHECK_SPACE_ITEM, ret, &what);
 	if (t.strays && !c->groups_lost && !c->chunks_lost)
-		check_say(c, CHECK_SPACE_STRAY, &(struct check_place){ OID_FREE_SPACE_TREE },
-			  "%" PRIu64 " free space items outside any block group", t.strays);
+		check_report_at(c, CHECK_SPACE_STRAY, &(struct check_location){ OID_FREE_SPACE_TREE },
+				"%" PRIu64 " free space items outside any block group", t.strays);
 	free_space_tree_release(&t);
 }

@@ -82,10 +82,10 @@ static const char *check_shape(struct check *c, const struct disk_root_backup *d
 	return NULL;
 }
 
-static void blame(struct check *c, unsigned slot, const char *field, const char *message)
+static void report_backup(struct check *c, unsigned slot, const char *field, const char *message)
 {
-	check_say(c, CHECK_SUPER_BACKUP, &(struct check_place){ .field = field }, "backup root slot %u %s", slot,
-		  message);
+	check_report_at(c, CHECK_SUPER_BACKUP, &(struct check_location){ .field = field }, "backup root slot %u %s",
+			slot, message);
 }
 
 void supers_check_backups(struct check *c)
@@ -100,7 +100,7 @@ void supers_check_backups(struct check *c)
 		const char *field = check_shape(c, d);
 
 		if (field)
-			blame(c, i, field, "has an impossible address, level or generation");
+			report_backup(c, i, field, "has an impossible address, level or generation");
 		right |= !field && le64_get(d->tree_root_gen) > s->generation;
 		if (field || le64_get(d->tree_root_gen) != s->generation)
 			continue;
@@ -113,5 +113,5 @@ void supers_check_backups(struct check *c)
 	}
 	/* After a crash, a slot may claim this generation for a commit that failed; the right slot follows it. */
 	if (wrong && !right)
-		blame(c, slot, wrong, "has the superblock's generation, but not the current root of the tree");
+		report_backup(c, slot, wrong, "has the superblock's generation, but not the current root of the tree");
 }

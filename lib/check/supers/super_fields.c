@@ -16,7 +16,7 @@
 #define BLOCKS_MIN 6 /* tree blocks of the smallest filesystem */
 
 BTRKIT_PRINTF(4, 5)
-static void blame(struct check *c, enum check_code code, const char *field, const char *fmt, ...)
+static void report_super_field(struct check *c, enum check_code code, const char *field, const char *fmt, ...)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	char message[sizeof(what.message)];
@@ -25,7 +25,7 @@ static void blame(struct check *c, enum check_code code, const char *field, cons
 	va_start(ap, fmt);
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	check_say(c, code, &(struct check_place){ .field = field }, "%s", message);
+	check_report_at(c, code, &(struct check_location){ .field = field }, "%s", message);
 }
 
 static void check_numbers(struct check *c, const struct super *s)
@@ -34,24 +34,24 @@ static void check_numbers(struct check *c, const struct super *s)
 	const uint64_t root_dir = le64_get(s->disk.root_dir_objectid);
 
 	if (!stripesize || stripesize & (stripesize - 1))
-		blame(c, CHECK_SUPER_FIELD, "stripesize", "invalid stripesize %" PRIu32, stripesize);
+		report_super_field(c, CHECK_SUPER_FIELD, "stripesize", "invalid stripesize %" PRIu32, stripesize);
 	else if (stripesize != 4096 && stripesize != s->sectorsize)
-		blame(c, CHECK_SUPER_VALUE, "stripesize", "stripesize %" PRIu32 " is neither 4096 nor the sectorsize",
-		      stripesize);
+		report_super_field(c, CHECK_SUPER_VALUE, "stripesize",
+				   "stripesize %" PRIu32 " is neither 4096 nor the sectorsize", stripesize);
 	if (s->bytes_used < BLOCKS_MIN * (uint64_t)s->nodesize)
-		blame(c, CHECK_SUPER_FIELD, "bytes_used", "bytes_used is %" PRIu64 ", less than in an empty filesystem",
-		      s->bytes_used);
+		report_super_field(c, CHECK_SUPER_FIELD, "bytes_used",
+				   "bytes_used is %" PRIu64 ", less than in an empty filesystem", s->bytes_used);
 	if (root_dir != OID_ROOT_TREE_DIR)
-		blame(c, CHECK_SUPER_VALUE, "root_dir_objectid", "root tree directory is inode %" PRIu64 ", expected 6",
-		      root_dir);
+		report_super_field(c, CHECK_SUPER_VALUE, "root_dir_objectid",
+				   "root tree directory is inode %" PRIu64 ", expected 6", root_dir);
 	if (s->cache_generation > s->generation && s->cache_generation != UINT64_MAX)
-		blame(c, CHECK_SUPER_VALUE, "cache_generation",
-		      "cache generation %" PRIu64 " is newer than superblock generation %" PRIu64, s->cache_generation,
-		      s->generation);
+		report_super_field(c, CHECK_SUPER_VALUE, "cache_generation",
+				   "cache generation %" PRIu64 " is newer than superblock generation %" PRIu64,
+				   s->cache_generation, s->generation);
 	if (s->uuid_tree_generation > s->generation)
-		blame(c, CHECK_SUPER_VALUE, "uuid_tree_generation",
-		      "UUID tree generation %" PRIu64 " is newer than superblock generation %" PRIu64,
-		      s->uuid_tree_generation, s->generation);
+		report_super_field(c, CHECK_SUPER_VALUE, "uuid_tree_generation",
+				   "UUID tree generation %" PRIu64 " is newer than superblock generation %" PRIu64,
+				   s->uuid_tree_generation, s->generation);
 }
 
 static uint64_t known_compat_ro(void)
@@ -72,18 +72,20 @@ static void check_features(struct check *c, const struct super *s)
 	const uint64_t unknown = s->compat_ro & ~known_compat_ro();
 
 	if (unknown)
-		blame(c, CHECK_SUPER_FEATURE, "compat_ro_flags", "unknown compat_ro features 0x%" PRIx64, unknown);
+		report_super_field(c, CHECK_SUPER_FEATURE, "compat_ro_flags", "unknown compat_ro features 0x%" PRIx64,
+				   unknown);
 	if (s->compat_ro & COMPAT_RO_BLOCK_GROUP_TREE &&
 	    ((s->compat_ro & valid) != valid || !(s->incompat & INCOMPAT_NO_HOLES)))
-		blame(c, CHECK_SUPER_FEATURE, "compat_ro_flags",
-		      "block-group-tree requires no-holes and a valid free space tree");
+		report_super_field(c, CHECK_SUPER_FEATURE, "compat_ro_flags",
+				   "block-group-tree requires no-holes and a valid free space tree");
 	else if ((s->compat_ro & valid) == COMPAT_RO_FREE_SPACE_TREE_VALID)
-		blame(c, CHECK_SUPER_VALUE, "compat_ro_flags",
-		      "free-space-tree-valid is set, but free-space-tree is not");
+		report_super_field(c, CHECK_SUPER_VALUE, "compat_ro_flags",
+				   "free-space-tree-valid is set, but free-space-tree is not");
 	if (s->incompat & INCOMPAT_MIXED_GROUPS && s->nodesize != s->sectorsize)
-		blame(c, CHECK_SUPER_FEATURE, "incompat_flags",
-		      "mixed-groups requires that nodesize %" PRIu32 " and sectorsize %" PRIu32 " are equal",
-		      s->nodesize, s->sectorsize);
+		report_super_field(c, CHECK_SUPER_FEATURE, "incompat_flags",
+				   "mixed-groups requires that nodesize %" PRIu32 " and sectorsize %" PRIu32
+				   " are equal",
+				   s->nodesize, s->sectorsize);
 }
 
 void supers_check_fields(struct check *c)
@@ -94,7 +96,7 @@ void supers_check_fields(struct check *c)
 	check_numbers(c, s);
 	check_features(c, s);
 	if (features_half_done(s, list, sizeof(list)))
-		blame(c, CHECK_SUPER_UNFINISHED, "flags", "%s", list);
+		report_super_field(c, CHECK_SUPER_UNFINISHED, "flags", "%s", list);
 	if (s->flags & FLAG_ERROR)
-		blame(c, CHECK_SUPER_UNFINISHED, "flags", "filesystem is marked as having errors");
+		report_super_field(c, CHECK_SUPER_UNFINISHED, "flags", "filesystem is marked as having errors");
 }

@@ -91,11 +91,11 @@ static const char *differing_field(const struct disk_super *x, const struct disk
 	return i < sizeof(a) ? field_at(i) : NULL;
 }
 
-static void blame(const struct copies *on, enum check_code code, unsigned mirror, uint64_t at, const char *field,
-		  const uint64_t values[2], const char *message)
+static void report_super(const struct copies *on, enum check_code code, unsigned mirror, uint64_t at, const char *field,
+			 const uint64_t values[2], const char *message)
 {
-	check_say(on->c, code, &(struct check_place){ 0, 0, NULL, field, on->devid, at, values }, "%s %s",
-		  super_mirror_names()[mirror], message);
+	check_report_at(on->c, code, &(struct check_location){ 0, 0, NULL, field, on->devid, at, values }, "%s %s",
+			super_mirror_names()[mirror], message);
 }
 
 /* Whether a mirror is within the device size that the superblock records. Past that, there may be anything. */
@@ -112,15 +112,18 @@ static void verify_mirror(const struct copies *on, const struct super *primary, 
 	const char *field;
 
 	if (memcmp(s->fsid, primary->fsid, UUID_SIZE) || s->devid != primary->devid) {
-		blame(on, CHECK_SUPER_COPY, mirror, at, "fsid", NULL, "belongs to another filesystem or device");
+		report_super(on, CHECK_SUPER_COPY, mirror, at, "fsid", NULL, "belongs to another filesystem or device");
 	} else if (s->generation < primary->generation) {
-		blame(on, CHECK_SUPER_OLD, mirror, at, "generation", values, "is older than the primary superblock");
+		report_super(on, CHECK_SUPER_OLD, mirror, at, "generation", values,
+			     "is older than the primary superblock");
 	} else if (s->generation > primary->generation) {
-		blame(on, CHECK_SUPER_NEW, mirror, at, "generation", values, "is newer than the primary superblock");
+		report_super(on, CHECK_SUPER_NEW, mirror, at, "generation", values,
+			     "is newer than the primary superblock");
 	} else {
 		field = differing_field(&primary->disk, &s->disk, log, false);
 		if (field)
-			blame(on, CHECK_SUPER_COPY, mirror, at, field, NULL, "differs from the primary superblock");
+			report_super(on, CHECK_SUPER_COPY, mirror, at, field, NULL,
+				     "differs from the primary superblock");
 	}
 }
 
@@ -135,12 +138,13 @@ static void check_primary(const struct copies *on, const struct super *s, uint64
 	if (memcmp(s->fsid, used->fsid, UUID_SIZE))
 		return;
 	if (s->generation != used->generation) {
-		blame(on, CHECK_SUPER_STALE, 0, at, "generation", values, "has another generation than the filesystem");
+		report_super(on, CHECK_SUPER_STALE, 0, at, "generation", values,
+			     "has another generation than the filesystem");
 		return;
 	}
 	field = differing_field(&used->disk, &s->disk, false, true);
 	if (field && s->devid != used->devid)
-		blame(on, CHECK_SUPER_COPY, 0, at, field, NULL, "differs from that of another device");
+		report_super(on, CHECK_SUPER_COPY, 0, at, field, NULL, "differs from that of another device");
 }
 
 /* Tools that restore a metadata dump only write the primary superblock. */
@@ -168,7 +172,7 @@ static bool read_copy(const struct copies *on, unsigned mirror, struct super *re
 		return false;
 	err_name(&what, super_mirror_names()[mirror]);
 	err_at_device(&what, on->devid, *at);
-	check_tell(on->c, mirror ? CHECK_SUPER_COPY : CHECK_SUPER_PRIMARY, &what);
+	check_report(on->c, mirror ? CHECK_SUPER_COPY : CHECK_SUPER_PRIMARY, &what);
 	return false;
 }
 

@@ -6,10 +6,10 @@
 #include "lib/check/supers/system_chunks.h"
 #include "lib/check/volume/volume.h"
 
-static void blame(const struct volume_check *v, const struct btrkit_key *key, const char *message)
+static void report_system_chunk(const struct volume_check *v, const struct btrkit_key *key, const char *message)
 {
-	check_say(v->c, CHECK_SYSTEM_CHUNK, &(struct check_place){ OID_CHUNK_TREE, 0, key, "sys_chunk_array" }, "%s",
-		  message);
+	check_report_at(v->c, CHECK_SYSTEM_CHUNK, &(struct check_location){ OID_CHUNK_TREE, 0, key, "sys_chunk_array" },
+			"%s", message);
 }
 
 void volume_system_chunk(struct volume_check *v, const struct item *item)
@@ -22,12 +22,12 @@ void volume_system_chunk(struct volume_check *v, const struct item *item)
 		if (key_cmp(&copy.key, &item->key))
 			continue;
 		if (copy.size != item->size || memcmp(copy.data, item->data, item->size))
-			blame(v, &item->key, "system chunk differs from its copy in the superblock");
+			report_system_chunk(v, &item->key, "system chunk differs from its copy in the superblock");
 		return;
 	}
 	/* A truncated array is reported as such. */
 	if (ret > 0)
-		blame(v, &item->key, "system chunk has no copy in the superblock");
+		report_system_chunk(v, &item->key, "system chunk has no copy in the superblock");
 }
 
 void volume_system_chunks(const struct volume_check *v)
@@ -45,8 +45,9 @@ void volume_system_chunks(const struct volume_check *v)
 			if (chunks[i].type & BG_SYSTEM && chunks[i].logical == copy.key.offset)
 				found = &chunks[i];
 		if (copy.key.objectid != OID_FIRST_CHUNK_TREE || (!found && !v->c->chunks_lost))
-			blame(v, &copy.key, "system chunk in the superblock is missing from the chunk tree");
+			report_system_chunk(v, &copy.key,
+					    "system chunk in the superblock is missing from the chunk tree");
 	}
 	if (ret < 0)
-		check_tell(v->c, CHECK_SYSTEM_CHUNK, &what);
+		check_report(v->c, CHECK_SYSTEM_CHUNK, &what);
 }

@@ -12,15 +12,15 @@
 
 #include <string.h>
 
-
 #define BALANCE_DATA (1ull << 0)
 #define BALANCE_METADATA (1ull << 2)
 #define ARGS_CONVERT (1ull << 8)
 #define TARGET_SINGLE (1ull << 48) /* the single profile, which has no bit in chunk types */
 
-static void blame(struct check *c, const struct item *item, const char *field, const char *message)
+static void report_balance(struct check *c, const struct item *item, const char *field, const char *message)
 {
-	check_say(c, CHECK_BALANCE, &(struct check_place){ OID_ROOT_TREE, 0, &item->key, field }, "%s", message);
+	check_report_at(c, CHECK_BALANCE, &(struct check_location){ OID_ROOT_TREE, 0, &item->key, field }, "%s",
+			message);
 }
 
 /* Whether chunks of a profile (exactly one bit) are possible with that many devices. */
@@ -39,7 +39,7 @@ static void check_target(struct check *c, const struct item *item, const struct 
 			 const char *field)
 {
 	if (le64_get(args->flags) & ARGS_CONVERT && !can_be(le64_get(args->target), volume_num_devices(c->fs->volume)))
-		blame(c, item, field, "interrupted balance converts to an impossible profile");
+		report_balance(c, item, field, "interrupted balance converts to an impossible profile");
 }
 
 static void check_item(struct check *c, const struct item *item)
@@ -54,8 +54,8 @@ static void check_item(struct check *c, const struct item *item)
 	check_target(c, item, &b->sys, "sys.target");
 	if (c->items.incompat & INCOMPAT_MIXED_GROUPS && le64_get(b->flags) & mixed &&
 	    ((le64_get(b->flags) & mixed) != mixed || memcmp(&b->data, &b->meta, sizeof(b->data))))
-		blame(c, item, "flags",
-		      "interrupted balance treats data and metadata differently, but block groups are mixed");
+		report_balance(c, item, "flags",
+			       "interrupted balance treats data and metadata differently, but block groups are mixed");
 }
 
 int check_balance(struct check *c)

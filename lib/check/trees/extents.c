@@ -38,9 +38,9 @@ struct load {
 	uint64_t near_hash;
 };
 
-static void blame(struct load *l, enum check_code code, const char *field, const char *message)
+static void report_extent(struct load *l, enum check_code code, const char *field, const char *message)
 {
-	check_say(l->c, code, &(struct check_place){ OID_EXTENT_TREE, 0, &l->key, field }, "%s", message);
+	check_report_at(l->c, code, &(struct check_location){ OID_EXTENT_TREE, 0, &l->key, field }, "%s", message);
 }
 
 static int add_entry(struct load *l, struct check_table *table, const void *entry)
@@ -54,16 +54,16 @@ static int add_entry(struct load *l, struct check_table *table, const void *entr
 	return 0;
 }
 
-static int keep(struct load *l)
+static int store_extent(struct load *l)
 {
 	const struct extent_item *e = &l->item;
 	const uint32_t refs = e->refs > UINT32_MAX ? UINT32_MAX : (uint32_t)e->refs;
 
 	if (e->flags & EXTENT_FLAG_TREE_BLOCK) {
 		const struct check_block b = {
-			.place = e->bytenr | (e->level & CHECK_BLOCK_LEVEL) |
-				 (e->flags & EXTENT_FLAG_FULL_BACKREF ? CHECK_BLOCK_FULL : 0) |
-				 (refs > 1 ? CHECK_BLOCK_MANY : 0) | (l->doubt ? CHECK_BLOCK_DOUBT : 0),
+			.tagged = e->bytenr | (e->level & CHECK_BLOCK_LEVEL) |
+				  (e->flags & EXTENT_FLAG_FULL_BACKREF ? CHECK_BLOCK_FULL : 0) |
+				  (refs > 1 ? CHECK_BLOCK_MANY : 0) | (l->doubt ? CHECK_BLOCK_DOUBT : 0),
 			.generation = e->generation,
 			.sum = l->sum,
 		};
@@ -72,7 +72,7 @@ static int keep(struct load *l)
 	}
 	l->c->result.extents++;
 	return add_entry(l, &l->c->tables.extents,
-			 &(struct check_extent){ .place = e->bytenr | (l->doubt ? CHECK_EXTENT_DOUBT : 0),
+			 &(struct check_extent){ .tagged = e->bytenr | (l->doubt ? CHECK_EXTENT_DOUBT : 0),
 						 .sum = l->sum,
 						 .sectors = (uint32_t)(e->num_bytes / l->c->items.sectorsize),
 						 .refs = refs });
@@ -91,31 +91,32 @@ static int end_extent(struct load *l)
 			    l->counted);
 		err_at_tree(&what, OID_EXTENT_TREE);
 		err_at_key(&what, &l->key);
-		check_tell_values(l->c, CHECK_EXTENT_REFCOUNT, &what, l->item.refs, l->counted);
+		check_report_values(l->c, CHECK_EXTENT_REFCOUNT, &what, l->item.refs, l->counted);
 	}
-	return keep(l);
+	return store_extent(l);
 }
 
 /* Checks the location of an extent, and adds it to the used space of its block group. */
-static void check_place(struct load *l)
+static void check_location(struct load *l)
 {
 	const struct extent_item *e = &l->item;
 	const uint64_t wanted = e->flags & EXTENT_FLAG_DATA ? BG_DATA : BG_METADATA | BG_SYSTEM;
 	const struct check_group *g = check_group_of(l->c, e->bytenr, &l->group_hint);
 
 	if (!g) {
-		blame(l, CHECK_EXTENT_PLACE, "key.objectid", "extent is outside any block group");
+		report_extent(l, CHECK_EXTENT_PLACE, "key.objectid", "extent is outside any block group");
 		return;
 	}
 	if (!e->num_bytes || e->num_bytes > g->start + g->length - e->bytenr) {
-		blame(l, CHECK_EXTENT_PLACE, "key.offset", "extent is empty, or crosses the end of its block group");
+		report_extent(l, CHECK_EXTENT_PLACE, "key.offset",
+			      "extent is empty, or crosses the end of its block group");
 		l->item.num_bytes = l->c->items.sectorsize;
 		l->doubt = true;
 	} else if (!(g->flags & wanted)) {
-		blame(l, CHECK_EXTENT_PLACE, "flags", "extent type does not match its block group");
+		report_extent(l, CHECK_EXTENT_PLACE, "flags", "extent type does not match its block group");
 	}
 	if (e->flags & ~(uint64_t)(EXTENT_FLAG_DATA | EXTENT_FLAG_TREE_BLOCK | EXTENT_FLAG_FULL_BACKREF))
-		blame(l, CHECK_EXTENT_FLAGS, "flags", "extent has unknown flags");
+		report_extent(l, CHECK_EXTENT_FLAGS, "flags", "extent has unknown flags");
 	((struct check_group *)l->c->groups.at)[l->group_hint].used += l->item.num_bytes;
 }
 
@@ -134,7 +135,7 @@ static void add_hash(struct load *l, struct array *list, uint64_t hash)
 	uint64_t *to;
 
 	if (is_among(&l->inline_refs, hash) || is_among(&l->near, hash))
-		blame(l, CHECK_EXTENT_REF_TWICE, "type", "duplicate reference to the extent");
+		report_extent(l, CHECK_EXTENT_REF_TWICE, "type", "duplicate reference to the extent");
 	to = check_list_add(l->c, list, sizeof(*to));
 	if (to)
 		*to = hash;
@@ -148,11 +149,11 @@ static void take_ref(struct load *l, const struct extent_ref *ref, struct array 
 
 	if (ref->type == KEY_EXTENT_OWNER_REF) {
 		if (!(l->item.flags & EXTENT_FLAG_DATA) || !(l->c->fs->super.incompat & INCOMPAT_SIMPLE_QUOTA))
-			blame(l, CHECK_EXTENT_REF_STRAY, "type", "unexpected owner reference");
+			report_extent(l, CHECK_EXTENT_REF_STRAY, "type", "unexpected owner reference");
 		return;
 	}
 	if (of_data != !!(l->item.flags & EXTENT_FLAG_DATA)) {
-		blame(l, CHECK_EXTENT_REF_STRAY, "type", "reference type does not match the extent type");
+		report_extent(l, CHECK_EXTENT_REF_STRAY, "type", "reference type does not match the extent type");
 		return;
 	}
 	hash = check_ref_hash(l->c, ref, l->item.bytenr);
@@ -199,12 +200,12 @@ static void take_extent(struct load *l, const struct item *item)
 			return;
 	}
 	if (l->item.bytenr < l->end) {
-		blame(l, CHECK_EXTENT_OVERLAP, "key.objectid", "extent overlaps the previous one");
+		report_extent(l, CHECK_EXTENT_OVERLAP, "key.objectid", "extent overlaps the previous one");
 		l->have = false;
 		return;
 	}
 	l->have = true;
-	check_place(l);
+	check_location(l);
 	l->end = l->item.bytenr + l->item.num_bytes;
 	if (l->doubt)
 		return;
@@ -221,9 +222,9 @@ static void take_keyed(struct load *l, const struct item *item)
 
 	if (!l->have || l->item.bytenr != item->key.objectid) {
 		if (!l->c->extents_lost)
-			check_say(l->c, CHECK_EXTENT_REF_STRAY,
-				  &(struct check_place){ OID_EXTENT_TREE, 0, &item->key, "key.objectid" },
-				  "reference to an extent that does not exist");
+			check_report_at(l->c, CHECK_EXTENT_REF_STRAY,
+					&(struct check_location){ OID_EXTENT_TREE, 0, &item->key, "key.objectid" },
+					"reference to an extent that does not exist");
 		return;
 	}
 	if (item_validate(&l->c->items, item, NULL) || extent_keyed_ref_decode(item, &ref, NULL)) {
@@ -232,9 +233,9 @@ static void take_keyed(struct load *l, const struct item *item)
 	}
 	hash = of_file ? extent_data_ref_hash(ref.root, ref.objectid, ref.offset) : 0;
 	if (of_file && item->key.offset - hash >= HASH_STEPS_MAX)
-		check_say(l->c, CHECK_EXTENT_REF_KEY,
-			  &(struct check_place){ OID_EXTENT_TREE, 0, &item->key, "key.offset" },
-			  "reference has key offset %" PRIu64 ", but hash %" PRIu64, item->key.offset, hash);
+		check_report_at(l->c, CHECK_EXTENT_REF_KEY,
+				&(struct check_location){ OID_EXTENT_TREE, 0, &item->key, "key.offset" },
+				"reference has key offset %" PRIu64 ", but hash %" PRIu64, item->key.offset, hash);
 	/* References with another hash cannot be equal. */
 	if (!of_file || hash != l->near_hash || l->near.n == NEAR_MAX)
 		l->near.n = 0;
@@ -267,12 +268,13 @@ static void take_item(void *ctx, const struct item *item)
 	}
 }
 
-static void tell_super(struct check *c, const struct range *super, uint64_t start, uint64_t length)
+static void report_super(struct check *c, const struct range *super, uint64_t start, uint64_t length)
 {
 	if (start < range_end(super) && start + length > super->start)
-		check_say(c, CHECK_EXTENT_SUPER, &(struct check_place){ OID_EXTENT_TREE, start, NULL, NULL },
-			  "extent of %" PRIu64 " bytes overlaps the %" PRIu64 " bytes of a superblock at %" PRIu64,
-			  length, super->length, super->start);
+		check_report_at(c, CHECK_EXTENT_SUPER, &(struct check_location){ OID_EXTENT_TREE, start, NULL, NULL },
+				"extent of %" PRIu64 " bytes overlaps the %" PRIu64
+				" bytes of a superblock at %" PRIu64,
+				length, super->length, super->start);
 }
 
 /* Reports extents that overlap a superblock copy, which the next commit would overwrite. Needs complete tables. */
@@ -286,8 +288,8 @@ static void check_super(struct check *c, const struct range *super)
 
 		if (check_extent_start(e) >= range_end(super))
 			break;
-		if (!(e->place & CHECK_EXTENT_DOUBT))
-			tell_super(c, super, check_extent_start(e), (uint64_t)e->sectors * c->items.sectorsize);
+		if (!(e->tagged & CHECK_EXTENT_DOUBT))
+			report_super(c, super, check_extent_start(e), (uint64_t)e->sectors * c->items.sectorsize);
 	}
 	i = check_table_lower_bound(blocks, super->start, NULL);
 	for (i -= i > 0; i < blocks->n; i++) {
@@ -295,8 +297,8 @@ static void check_super(struct check *c, const struct range *super)
 
 		if (check_block_bytenr(b) >= range_end(super))
 			break;
-		if (!(b->place & CHECK_BLOCK_DOUBT))
-			tell_super(c, super, check_block_bytenr(b), c->items.nodesize);
+		if (!(b->tagged & CHECK_BLOCK_DOUBT))
+			report_super(c, super, check_block_bytenr(b), c->items.nodesize);
 	}
 }
 

@@ -13,37 +13,37 @@ struct node check_node(const struct check *c, const uint8_t *block)
 	return n;
 }
 
-static void tell_copy(void *ctx, const struct node_ref *ref, const struct copy *copy, const struct btrkit_error *why)
+static void report_copy(void *ctx, const struct node_ref *ref, const struct copy *copy, const struct btrkit_error *why)
 {
 	struct btrkit_error what = *why;
 
 	err_at_device(&what, copy->devid, copy->physical);
 	err_at_logical(&what, ref->bytenr);
 	err_at_tree(&what, ref->owner);
-	check_tell(ctx, CHECK_BLOCK_COPY, &what);
+	check_report(ctx, CHECK_BLOCK_COPY, &what);
 }
 
-static void tell_unreadable(void *ctx, const struct node_ref *ref, int ret, const struct btrkit_error *why)
+static void report_unreadable(void *ctx, const struct node_ref *ref, int ret, const struct btrkit_error *why)
 {
-	check_tell_failure(ctx, ref->owner, ret, why);
+	check_report_unreadable(ctx, ref->owner, ret, why);
 }
 
 static struct sweep_copies copies_of(struct check *c)
 {
-	return (struct sweep_copies){ c->fs, tell_copy, tell_unreadable, c };
+	return (struct sweep_copies){ c->fs, report_copy, report_unreadable, c };
 }
 
 /* Since 6.8, Linux requires the WRITTEN flag, and it cannot find references of another backref revision. */
 static void check_flags(struct check *c, const struct node_ref *ref, const uint8_t *block)
 {
-	const struct check_place at = { .tree = ref->owner, .logical = ref->bytenr, .field = "flags" };
+	const struct check_location at = { .tree = ref->owner, .logical = ref->bytenr, .field = "flags" };
 	const uint64_t flags = le64_get(((const struct disk_header *)block)->flags);
 
 	if (!(flags & HEADER_FLAG_WRITTEN))
-		check_say(c, CHECK_BLOCK_FLAGS, &at, "tree block does not have the WRITTEN flag");
+		check_report_at(c, CHECK_BLOCK_FLAGS, &at, "tree block does not have the WRITTEN flag");
 	else if (flags >> HEADER_BACKREF_SHIFT != MIXED_BACKREF_REV >> HEADER_BACKREF_SHIFT)
-		check_say(c, CHECK_BLOCK_FLAGS, &at, "tree block has unsupported backref revision %u",
-			  (unsigned)(flags >> HEADER_BACKREF_SHIFT));
+		check_report_at(c, CHECK_BLOCK_FLAGS, &at, "tree block has unsupported backref revision %u",
+				(unsigned)(flags >> HEADER_BACKREF_SHIFT));
 }
 
 bool check_read_block(struct check *c, const struct node_ref *ref, uint8_t *buf)

@@ -31,9 +31,9 @@ struct ref {
 
 struct refs {
 	struct check *c;
-	struct array wanted;	 /* uint64_t: sorted addresses */
-	struct array told, made; /* struct ref */
-	size_t extent, block;	 /* positions in the tables */
+	struct array wanted;	     /* uint64_t: sorted addresses */
+	struct array recorded, made; /* struct ref */
+	size_t extent, block;	     /* positions in the tables */
 	size_t *work;
 };
 
@@ -75,13 +75,13 @@ static void find_wanted(struct refs *r)
 	for (; r->extent < t->extents.n && r->wanted.n < AT_A_TIME; r->extent++) {
 		const struct check_extent *e = check_extent_at(t, r->extent);
 
-		if (e->sum && !(e->place & CHECK_EXTENT_DOUBT))
+		if (e->sum && !(e->tagged & CHECK_EXTENT_DOUBT))
 			want(r, check_extent_start(e));
 	}
 	for (; r->block < t->blocks.n && r->wanted.n < AT_A_TIME; r->block++) {
 		const struct check_block *b = check_block_at(t, r->block);
 
-		if (b->sum && !(b->place & (CHECK_BLOCK_DOUBT | CHECK_BLOCK_STRAY)))
+		if (b->sum && !(b->tagged & (CHECK_BLOCK_DOUBT | CHECK_BLOCK_STRAY)))
 			want(r, check_block_bytenr(b));
 	}
 	if (r->wanted.n)
@@ -130,10 +130,10 @@ static void collect_told(struct refs *r, struct cursor *cur, uint64_t bytenr)
 		    !extent_item_decode(ctx, &cur->item, &ei, NULL)) {
 			while (!extent_item_next_ref(&ei, &ref, NULL))
 				if (ref.type != KEY_EXTENT_OWNER_REF)
-					add(r, &r->told, bytenr, &ref);
+					add(r, &r->recorded, bytenr, &ref);
 		} else if (type >= KEY_TREE_BLOCK_REF && type <= KEY_SHARED_DATA_REF &&
 			   !extent_keyed_ref_decode(&cur->item, &ref, NULL)) {
-			add(r, &r->told, bytenr, &ref);
+			add(r, &r->recorded, bytenr, &ref);
 		}
 	}
 }
@@ -168,7 +168,7 @@ static void collect_leaf(struct refs *r, const struct node *leaf, bool full_back
 
 static void collect_node(struct refs *r, const struct check_block *b, const struct node *n)
 {
-	const struct extent_ref ref = check_child_ref(n, b->place & CHECK_BLOCK_FULL);
+	const struct extent_ref ref = check_child_ref(n, b->tagged & CHECK_BLOCK_FULL);
 
 	for (uint32_t i = check_first_slot(r->c, b, n, NULL); i < n->nritems; i++) {
 		const uint64_t child = le64_get(node_ptrs(n)[i].blockptr);
@@ -195,7 +195,7 @@ static void work(void *ctx, size_t i)
 		if (n.level)
 			collect_node(r, b, &n);
 		else
-			collect_leaf(r, &n, b->place & CHECK_BLOCK_FULL);
+			collect_leaf(r, &n, b->tagged & CHECK_BLOCK_FULL);
 	}
 	free(buf);
 }
@@ -242,51 +242,52 @@ static void sort_and_join(struct array *list)
 	list->n = kept + 1;
 }
 
-static void blame(struct refs *r, const struct ref *ref, uint64_t told, uint64_t made)
+static void report_refs(struct refs *r, const struct ref *ref, uint64_t recorded, uint64_t made)
 {
 	const bool shared = ref->type == KEY_SHARED_BLOCK_REF || ref->type == KEY_SHARED_DATA_REF;
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
 	/* The missing references may be in blocks that were lost. */
-	if (told > made && r->c->blocks_lost)
+	if (recorded > made && r->c->blocks_lost)
 		return;
 	if (ref->type == KEY_EXTENT_DATA_REF)
 		err_corrupt(&what, "count",
 			    "reference from tree %" PRIu64 ", inode %" PRIu64 ", offset %" PRIu64
 			    ": count in the extent tree is %" PRIu64 ", should be %" PRIu64,
-			    ref->root_or_parent, ref->objectid, ref->offset, told, made);
+			    ref->root_or_parent, ref->objectid, ref->offset, recorded, made);
 	else
 		err_corrupt(&what, "count",
 			    "reference from %s %" PRIu64 ", type %u: count in the extent tree is %" PRIu64
 			    ", should be %" PRIu64,
-			    shared ? "block" : "tree", ref->root_or_parent, ref->type, told, made);
+			    shared ? "block" : "tree", ref->root_or_parent, ref->type, recorded, made);
 	err_at_tree(&what, OID_EXTENT_TREE);
 	err_at_logical(&what, ref->bytenr);
-	check_tell_values(r->c, told < made ? CHECK_EXTENT_REF_MISSING : CHECK_EXTENT_REF_EXTRA, &what, told, made);
+	check_report_values(r->c, recorded < made ? CHECK_EXTENT_REF_MISSING : CHECK_EXTENT_REF_EXTRA, &what, recorded,
+			    made);
 }
 
 static void compare_refs(struct refs *r)
 {
-	const struct ref *told, *made;
+	const struct ref *recorded, *made;
 	size_t i = 0, j = 0;
 
-	sort_and_join(&r->told);
+	sort_and_join(&r->recorded);
 	sort_and_join(&r->made);
-	told = r->told.at;
+	recorded = r->recorded.at;
 	made = r->made.at;
-	while (i < r->told.n || j < r->made.n) {
-		const int cmp = i == r->told.n ? 1 : j == r->made.n ? -1 : compare(&told[i], &made[j]);
+	while (i < r->recorded.n || j < r->made.n) {
+		const int cmp = i == r->recorded.n ? 1 : j == r->made.n ? -1 : compare(&recorded[i], &made[j]);
 
 		if (cmp < 0)
-			blame(r, &told[i], told[i].count, 0);
+			report_refs(r, &recorded[i], recorded[i].count, 0);
 		else if (cmp > 0)
-			blame(r, &made[j], 0, made[j].count);
-		else if (told[i].count != made[j].count)
-			blame(r, &told[i], told[i].count, made[j].count);
+			report_refs(r, &made[j], 0, made[j].count);
+		else if (recorded[i].count != made[j].count)
+			report_refs(r, &recorded[i], recorded[i].count, made[j].count);
 		i += cmp <= 0;
 		j += cmp >= 0;
 	}
-	r->told.n = r->made.n = 0;
+	r->recorded.n = r->made.n = 0;
 }
 
 /* All file extents of a data extent must have the same compression. */
@@ -294,15 +295,16 @@ static void check_kinds(struct check *c)
 {
 	for (size_t i = 0; i < c->tables.extents.n; i++) {
 		const struct check_extent *e = check_extent_at(&c->tables, i);
-		unsigned kinds = e->place & CHECK_EXTENT_KINDS;
+		unsigned kinds = e->tagged & CHECK_EXTENT_KINDS;
 
 		/* Preallocated space is not compressed. */
-		if (e->place & CHECK_EXTENT_PREALLOC)
+		if (e->tagged & CHECK_EXTENT_PREALLOC)
 			kinds |= CHECK_EXTENT_KIND(BTRKIT_COMPRESSION_NONE);
 		if (__builtin_popcount(kinds) > 1)
-			check_say(c, CHECK_EXTENT_COMPRESSION,
-				  &(struct check_place){ .logical = check_extent_start(e), .field = "compression" },
-				  "file extents that share an extent have different compression types");
+			check_report_at(c, CHECK_EXTENT_COMPRESSION,
+					&(struct check_location){ .logical = check_extent_start(e),
+								  .field = "compression" },
+					"file extents that share an extent have different compression types");
 	}
 }
 
@@ -318,8 +320,9 @@ int check_refs(struct check *c)
 		if (!r.wanted.n)
 			break;
 		if (times == TIMES_MAX) {
-			check_say(c, CHECK_EXTENT_REF_MISSING, &(struct check_place){ .tree = OID_EXTENT_TREE },
-				  "too many extents with wrong references, the rest was not examined");
+			check_report_at(c, CHECK_EXTENT_REF_MISSING,
+					&(struct check_location){ .tree = OID_EXTENT_TREE },
+					"too many extents with wrong references, the rest was not examined");
 			break;
 		}
 		collect_all_told(&r);
@@ -327,7 +330,7 @@ int check_refs(struct check *c)
 			compare_refs(&r);
 	}
 	free(r.wanted.at);
-	free(r.told.at);
+	free(r.recorded.at);
 	free(r.made.at);
 	free(r.work);
 	return c->failed;

@@ -35,21 +35,22 @@ static bool has_device(const struct check *c, uint64_t devid, bool at_hand)
 static void check_item(struct check *c, const struct item *item)
 {
 	const struct disk_dev_replace *d = (const struct disk_dev_replace *)item->data;
-	const struct check_place at = { OID_DEV_TREE, 0, &item->key, "state" };
+	const struct check_location at = { OID_DEV_TREE, 0, &item->key, "state" };
 	const uint64_t state = le64_get(d->state), devid = le64_get(d->src_devid);
 	const bool active = state == REPLACE_STARTED || state == REPLACE_SUSPENDED;
 	const bool target = has_device(c, TARGET_DEVID, true);
 
 	if (state > REPLACE_SUSPENDED)
-		check_say(c, CHECK_DEV_REPLACE, &at, "unknown state of the device replacement: %" PRIu64, state);
+		check_report_at(c, CHECK_DEV_REPLACE, &at, "unknown state of the device replacement: %" PRIu64, state);
 	else if (active && !has_device(c, devid, false))
-		check_say(c, CHECK_DEV_REPLACE, &at, "device %" PRIu64 " is being replaced, but does not exist", devid);
+		check_report_at(c, CHECK_DEV_REPLACE, &at, "device %" PRIu64 " is being replaced, but does not exist",
+				devid);
 	else if (active && !target)
-		check_say(c, CHECK_DEV_REPLACE, &at,
-			  "device %" PRIu64 " is being replaced, but the target device is missing", devid);
+		check_report_at(c, CHECK_DEV_REPLACE, &at,
+				"device %" PRIu64 " is being replaced, but the target device is missing", devid);
 	else if (!active && target)
-		check_say(c, CHECK_DEV_REPLACE, &at,
-			  "target device of a replacement exists, but no replacement is in progress");
+		check_report_at(c, CHECK_DEV_REPLACE, &at,
+				"target device of a replacement exists, but no replacement is in progress");
 }
 
 int check_replace(struct check *c)

@@ -30,10 +30,10 @@ const struct check_root *check_find_root(const struct check *c, uint64_t id)
 	return NULL;
 }
 
-static void say(struct check *c, enum check_code code, const struct btrkit_key *key, const char *field,
-		const char *message)
+static void report_root(struct check *c, enum check_code code, const struct btrkit_key *key, const char *field,
+			const char *message)
 {
-	check_say(c, code, &(struct check_place){ OID_ROOT_TREE, 0, key, field }, "%s", message);
+	check_report_at(c, code, &(struct check_location){ OID_ROOT_TREE, 0, key, field }, "%s", message);
 }
 
 static void add(struct check *c, const struct tree_root *root, const struct root_item *item)
@@ -56,12 +56,13 @@ static void check_drop(struct check *c, const struct btrkit_key *key, const stru
 
 	/* Linux resumes a drop if the objectid is non-zero, and crashes if the level is 0. */
 	if ((begun && item->drop_level > item->level) || (item->drop_progress.objectid && !item->drop_level))
-		say(c, CHECK_ROOT_DROP, key, "drop_level", "invalid drop level of a partly dropped tree");
+		report_root(c, CHECK_ROOT_DROP, key, "drop_level", "invalid drop level of a partly dropped tree");
 	/* A relocation tree is dropped while it is referenced. */
 	else if (begun && item->refs && key->objectid != OID_TREE_RELOC)
-		say(c, CHECK_ROOT_DROP, key, "drop_progress", "tree has a drop progress, but is still referenced");
+		report_root(c, CHECK_ROOT_DROP, key, "drop_progress",
+			    "tree has a drop progress, but is still referenced");
 	else if (!begun && item->drop_level)
-		say(c, CHECK_ROOT_DROP, key, "drop_level", "tree has a drop level, but no drop progress");
+		report_root(c, CHECK_ROOT_DROP, key, "drop_level", "tree has a drop level, but no drop progress");
 }
 
 /* Linux does not need this field for the top-level and data relocation trees, but btrfs check does. */
@@ -70,7 +71,7 @@ static void check_dir(struct check *c, const struct btrkit_key *key, const struc
 	const bool has_files = oid_is_file_tree(key->objectid) || key->objectid == OID_DATA_RELOC_TREE;
 
 	if (has_files && item->root_dirid != OID_FIRST_FREE)
-		say(c, CHECK_ROOT_DIR, key, "root_dirid", "top directory of the subvolume is not inode 256");
+		report_root(c, CHECK_ROOT_DIR, key, "root_dirid", "top directory of the subvolume is not inode 256");
 }
 
 /* Reports trees that nothing in the filesystem uses. */
@@ -81,16 +82,18 @@ static void check_id(struct check *c, const struct btrkit_key *key)
 
 	if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE &&
 	    (id < OID_EXTENT_TREE || id > OID_REMAP_TREE || id == OID_CHUNK_TREE || id == OID_ROOT_TREE_DIR))
-		say(c, CHECK_ROOT_UNKNOWN, key, "key.objectid", "root item of an unknown tree");
+		report_root(c, CHECK_ROOT_UNKNOWN, key, "key.objectid", "root item of an unknown tree");
 	/* Linux searches backwards from this offset for a tree's last root item; an exact match is an error. */
 	else if (key->offset == UINT64_MAX)
-		say(c, CHECK_ROOT_KEY, key, "key.offset", "root item has the largest offset, which Linux refuses");
+		report_root(c, CHECK_ROOT_KEY, key, "key.offset",
+			    "root item has the largest offset, which Linux refuses");
 	/* Linux uses the last one. */
 	else if (before->has_item && before->root.id == id && id != OID_TREE_RELOC)
-		say(c, CHECK_ROOT_TWICE, key, "key.offset", "duplicate root item, another one has a lower offset");
+		report_root(c, CHECK_ROOT_TWICE, key, "key.offset",
+			    "duplicate root item, another one has a lower offset");
 	else if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE && key->offset)
-		say(c, CHECK_ROOT_TWICE, key, "key.offset",
-		    "root item has a non-zero offset, so Linux does not find it");
+		report_root(c, CHECK_ROOT_TWICE, key, "key.offset",
+			    "root item has a non-zero offset, so Linux does not find it");
 }
 
 static void check_root_item(struct check *c, const struct item *at, const struct root_item *item)
@@ -98,10 +101,10 @@ static void check_root_item(struct check *c, const struct item *at, const struct
 	const struct btrkit_key *key = &at->key;
 
 	if (at->size != ROOT_ITEM_SHORT && item->generation_v2 && item->generation_v2 != item->generation)
-		say(c, CHECK_ROOT_GENERATION, key, "generation_v2",
-		    "generation and generation_v2 of the root item differ");
+		report_root(c, CHECK_ROOT_GENERATION, key, "generation_v2",
+			    "generation and generation_v2 of the root item differ");
 	if (item->generation > c->fs->super.generation)
-		say(c, CHECK_ROOT_GENERATION, key, "generation", "root item is newer than the superblock");
+		report_root(c, CHECK_ROOT_GENERATION, key, "generation", "root item is newer than the superblock");
 	check_drop(c, key, item);
 	check_dir(c, key, item);
 	check_id(c, key);
@@ -145,8 +148,8 @@ static void verify_missing(struct check *c)
 
 	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]) && !c->roots_lost; i++)
 		if (trees[i].wanted && !check_find_root(c, trees[i].id))
-			check_say(c, CHECK_TREE_MISSING, &(struct check_place){ .tree = OID_ROOT_TREE },
-				  "%s tree is missing", trees[i].name);
+			check_report_at(c, CHECK_TREE_MISSING, &(struct check_location){ .tree = OID_ROOT_TREE },
+					"%s tree is missing", trees[i].name);
 }
 
 int check_roots(struct check *c)

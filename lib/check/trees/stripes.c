@@ -23,10 +23,11 @@ struct stripes {
 	uint64_t end; /* of the previous item */
 };
 
-static void blame(struct stripes *s, enum check_code code, const struct item *item, const char *field,
-		  const char *message)
+static void report_stripe(struct stripes *s, enum check_code code, const struct item *item, const char *field,
+			  const char *message)
 {
-	check_say(s->c, code, &(struct check_place){ OID_RAID_STRIPE_TREE, 0, &item->key, field }, "%s", message);
+	check_report_at(s->c, code, &(struct check_location){ OID_RAID_STRIPE_TREE, 0, &item->key, field }, "%s",
+			message);
 }
 
 /* Whether the stripe tree maps a chunk: only data, either mirrored or striped without parity. */
@@ -59,21 +60,21 @@ static void verify_copies(struct stripes *s, const struct item *item, const stru
 	if (number == volume_num_chunks(v))
 		return;
 	if (n < raid_profile_find(group->flags)->copies)
-		blame(s, CHECK_STRIPE_PLACE, item, "item_size",
-		      "stripe extent has fewer copies than the profile of its block group");
+		report_stripe(s, CHECK_STRIPE_PLACE, item, "item_size",
+			      "stripe extent has fewer copies than the profile of its block group");
 	for (size_t i = 0; i < n; i++)
 		if (!is_of(volume_chunk(v, number), &strides[i], item->key.offset))
-			blame(s, CHECK_STRIPE_PLACE, item, "physical",
-			      "copy in the stripe extent is outside the chunk");
+			report_stripe(s, CHECK_STRIPE_PLACE, item, "physical",
+				      "copy in the stripe extent is outside the chunk");
 }
 
-static void check_place(struct stripes *s, const struct item *item)
+static void check_location(struct stripes *s, const struct item *item)
 {
 	const uint64_t start = item->key.objectid, length = item->key.offset;
 	const struct check_group *g = check_group_of(s->c, start, &s->group_hint);
 
 	if (!g || length > g->start + g->length - start || !(g->flags & BG_DATA))
-		blame(s, CHECK_STRIPE_PLACE, item, "key", "stripe extent is not inside a data block group");
+		report_stripe(s, CHECK_STRIPE_PLACE, item, "key", "stripe extent is not inside a data block group");
 	else if (is_mapped(g->flags) && !s->c->chunks_lost)
 		verify_copies(s, item, g);
 }
@@ -89,7 +90,8 @@ static void check_use(struct stripes *s, const struct item *item)
 		const uint64_t behind = e ? check_extent_start(e) + (uint64_t)e->sectors * sector : 0;
 
 		if (behind <= pos) {
-			blame(s, CHECK_STRIPE_EXTENT, item, "key", "stripe extent maps space without a data extent");
+			report_stripe(s, CHECK_STRIPE_EXTENT, item, "key",
+				      "stripe extent maps space without a data extent");
 			return;
 		}
 		pos = behind;
@@ -108,13 +110,13 @@ static void take(void *ctx, const struct item *item)
 		return;
 	}
 	if (!length || length % s->c->items.sectorsize || start + length < start) {
-		blame(s, CHECK_STRIPE_PLACE, item, "key.offset", "invalid length of the stripe extent");
+		report_stripe(s, CHECK_STRIPE_PLACE, item, "key.offset", "invalid length of the stripe extent");
 		return;
 	}
-	check_place(s, item);
+	check_location(s, item);
 	check_use(s, item);
 	if (start < s->end)
-		blame(s, CHECK_STRIPE_OVERLAP, item, "key.objectid", "stripe extent overlaps the previous one");
+		report_stripe(s, CHECK_STRIPE_OVERLAP, item, "key.objectid", "stripe extent overlaps the previous one");
 	if (start + length <= s->end)
 		return;
 	check_ranges_add(s->c, &s->c->stripes, start < s->end ? s->end : start, start + length);

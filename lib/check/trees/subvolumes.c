@@ -21,10 +21,10 @@ struct subvolumes {
 	size_t *up; /* for each root, the one-based index of its parent */
 };
 
-static void say(struct check *c, enum check_code code, const struct btrkit_key *key, const char *field,
-		const char *message)
+static void report_subvolume(struct check *c, enum check_code code, const struct btrkit_key *key, const char *field,
+			     const char *message)
 {
-	check_say(c, code, &(struct check_place){ OID_ROOT_TREE, 0, key, field }, "%s", message);
+	check_report_at(c, code, &(struct check_location){ OID_ROOT_TREE, 0, key, field }, "%s", message);
 }
 
 static bool same_ref(const struct root_ref *a, const struct root_ref *b)
@@ -42,10 +42,12 @@ static void check_other_way(struct subvolumes *s, const struct btrkit_key *key, 
 	int ret = check_find(s->c, &s->refs, &other);
 
 	if (ret > 0)
-		say(s->c, CHECK_ROOT_REF, key, NULL,
-		    back ? "ROOT_BACKREF without a matching ROOT_REF" : "ROOT_REF without a matching ROOT_BACKREF");
+		report_subvolume(s->c, CHECK_ROOT_REF, key, NULL,
+				 back ? "ROOT_BACKREF without a matching ROOT_REF" :
+					"ROOT_REF without a matching ROOT_BACKREF");
 	else if (!ret && !back && !root_ref_decode(&s->refs.item, &there, NULL) && !same_ref(ref, &there))
-		say(s->c, CHECK_ROOT_REF, key, "name", "ROOT_REF and ROOT_BACKREF differ in directory, index or name");
+		report_subvolume(s->c, CHECK_ROOT_REF, key, "name",
+				 "ROOT_REF and ROOT_BACKREF differ in directory, index or name");
 }
 
 /* Finds the entry of that name in an item. @return whether there is one */
@@ -79,8 +81,8 @@ static void check_entries(struct subvolumes *s, const struct btrkit_key *key, co
 
 	if (!parent || !oid_is_file_tree(key->objectid)) {
 		if (!s->c->blocks_lost)
-			say(s->c, CHECK_ROOT_REF, key, "key.objectid",
-			    "parent of the subvolume is not an existing file tree");
+			report_subvolume(s->c, CHECK_ROOT_REF, key, "key.objectid",
+					 "parent of the subvolume is not an existing file tree");
 		return;
 	}
 	if (s->parent != key->objectid) {
@@ -89,11 +91,11 @@ static void check_entries(struct subvolumes *s, const struct btrkit_key *key, co
 		s->parent = key->objectid;
 	}
 	if (look_at(s, &KEY(ref->dirid, KEY_DIR_ITEM, hash), key->offset, ref) > 0)
-		say(s->c, CHECK_ROOT_REF_ENTRY, key, "name",
-		    "no directory entry with this name points to the subvolume");
+		report_subvolume(s->c, CHECK_ROOT_REF_ENTRY, key, "name",
+				 "no directory entry with this name points to the subvolume");
 	if (look_at(s, &KEY(ref->dirid, KEY_DIR_INDEX, ref->sequence), key->offset, ref) > 0)
-		say(s->c, CHECK_ROOT_REF_ENTRY, key, "sequence",
-		    "no directory entry with this index points to the subvolume");
+		report_subvolume(s->c, CHECK_ROOT_REF_ENTRY, key, "sequence",
+				 "no directory entry with this index points to the subvolume");
 }
 
 static void check_ref(struct subvolumes *s, const struct item *item)
@@ -104,7 +106,8 @@ static void check_ref(struct subvolumes *s, const struct item *item)
 	if (root_ref_decode(item, &ref, NULL))
 		return;
 	if (!check_find_root(s->c, child) && !s->c->blocks_lost)
-		say(s->c, CHECK_ROOT_REF, &item->key, "key.offset", "reference to a subvolume that does not exist");
+		report_subvolume(s->c, CHECK_ROOT_REF, &item->key, "key.offset",
+				 "reference to a subvolume that does not exist");
 	check_other_way(s, &item->key, &ref);
 	if (item->key.type == KEY_ROOT_REF)
 		check_entries(s, &item->key, &ref);
@@ -135,16 +138,18 @@ static void check_subvolume(struct subvolumes *s, const struct btrkit_key *key, 
 	const int parents = num_parents(s, key->objectid, up);
 
 	if (refs > 1)
-		say(s->c, CHECK_ROOT_REFS, key, "refs", "reference count of the subvolume is higher than 1");
+		report_subvolume(s->c, CHECK_ROOT_REFS, key, "refs",
+				 "reference count of the subvolume is higher than 1");
 	else if (parents > 1)
-		say(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume is in more than one tree");
+		report_subvolume(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume is in more than one tree");
 	else if (!refs && parents > 0)
-		say(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume has reference count 0, but is still in a tree");
+		report_subvolume(s->c, CHECK_ROOT_REFS, key, "refs",
+				 "subvolume has reference count 0, but is still in a tree");
 	if (refs && !parents && !s->c->blocks_lost)
-		say(s->c, CHECK_ROOT_LOST, key, NULL, "subvolume is not in any directory");
+		report_subvolume(s->c, CHECK_ROOT_LOST, key, NULL, "subvolume is not in any directory");
 	/* Linux cleans up deleted subvolumes that have an orphan item. */
 	if (!refs && check_find(s->c, &s->refs, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key->objectid)) > 0)
-		say(s->c, CHECK_ROOT_ORPHAN, key, "refs", "deleted subvolume has no orphan item");
+		report_subvolume(s->c, CHECK_ROOT_ORPHAN, key, "refs", "deleted subvolume has no orphan item");
 }
 
 static void verify_root(struct subvolumes *s, const struct check_root *root, size_t *up)
@@ -153,9 +158,11 @@ static void verify_root(struct subvolumes *s, const struct check_root *root, siz
 
 	/* Linux does not accept these two if they are deleted. */
 	if (key.objectid == OID_FS_TREE && root->item.refs != 1)
-		say(s->c, CHECK_ROOT_REFS, &key, "refs", "reference count of the top-level subvolume is not 1");
+		report_subvolume(s->c, CHECK_ROOT_REFS, &key, "refs",
+				 "reference count of the top-level subvolume is not 1");
 	else if (key.objectid == OID_DATA_RELOC_TREE && !root->item.refs)
-		say(s->c, CHECK_ROOT_REFS, &key, "refs", "reference count of the data relocation tree is 0");
+		report_subvolume(s->c, CHECK_ROOT_REFS, &key, "refs",
+				 "reference count of the data relocation tree is 0");
 	else if (key.objectid != OID_FS_TREE && oid_is_file_tree(key.objectid))
 		check_subvolume(s, &key, root->item.refs, up);
 }
@@ -173,8 +180,9 @@ static void verify_circles(struct subvolumes *s, size_t *round)
 			at = s->up[at] - 1;
 		}
 		if (round[at] == i + 1)
-			say(s->c, CHECK_ROOT_LOST, &KEY(roots[at].root.id, KEY_ROOT_ITEM, roots[at].root.key_offset),
-			    NULL, "subvolume is inside itself");
+			report_subvolume(s->c, CHECK_ROOT_LOST,
+					 &KEY(roots[at].root.id, KEY_ROOT_ITEM, roots[at].root.key_offset), NULL,
+					 "subvolume is inside itself");
 	}
 }
 
@@ -186,8 +194,8 @@ static void check_orphan(struct subvolumes *s, const struct btrkit_key *key)
 	if ((root && root->has_item && !root->item.refs) || s->c->blocks_lost)
 		return;
 	if (check_find(s->c, &s->refs, &KEY(key->offset, KEY_INODE_ITEM, 0)) > 0)
-		say(s->c, CHECK_ROOT_ORPHAN_STRAY, key, "key.offset",
-		    "orphan item does not refer to a deleted subvolume");
+		report_subvolume(s->c, CHECK_ROOT_ORPHAN_STRAY, key, "key.offset",
+				 "orphan item does not refer to a deleted subvolume");
 }
 
 /* If the entry is missing, Linux never unlocks the block it searched, and deleting any subvolume hangs. */
@@ -204,13 +212,14 @@ static void check_default(struct subvolumes *s, bool lost)
 		return;
 	if (ret || !find_entry(&s->refs.item, &ref, &entry)) {
 		if (!lost)
-			say(s->c, CHECK_ROOT_DEFAULT, &key, NULL, "no directory entry for the default subvolume");
+			report_subvolume(s->c, CHECK_ROOT_DEFAULT, &key, NULL,
+					 "no directory entry for the default subvolume");
 		return;
 	}
 	root = check_find_root(s->c, entry.location.objectid);
 	if (entry.location.type != KEY_ROOT_ITEM || !root || !oid_is_file_tree(root->root.id) || !root->item.refs)
-		say(s->c, CHECK_ROOT_DEFAULT, &key, "location",
-		    "entry for the default subvolume does not point to an existing one");
+		report_subvolume(s->c, CHECK_ROOT_DEFAULT, &key, "location",
+				 "entry for the default subvolume does not point to an existing one");
 }
 
 static void take_item(void *ctx, const struct item *item)

@@ -14,7 +14,7 @@
 
 #define CHECK_ADDRESS SWEEP_ADDRESS
 
-/* Flags in the low bits of check_extent.place. */
+/* Flags in the low bits of check_extent.tagged. */
 #define CHECK_EXTENT_DOUBT 1u /* its item is invalid, which was reported: references are not checked */
 /* If an extent has several references: a bit for each compression type that file extents give it. */
 #define CHECK_EXTENT_KIND(compression) (2u << (compression))
@@ -23,13 +23,13 @@
 #define CHECK_EXTENT_PREALLOC_CSUM (1u << 6) /* and there are checksums in the preallocated part */
 
 struct check_extent {
-	atomic_ullong place;
-	atomic_ullong sum; /* references in the extent tree, less those found: 0 if they agree */
+	atomic_ullong tagged; /* address, and CHECK_EXTENT_* in the low bits */
+	atomic_ullong sum;    /* references in the extent tree, less those found: 0 if they agree */
 	uint32_t sectors;
 	uint32_t refs; /* reference count of its item, at most UINT32_MAX */
 };
 
-enum check_block_place {
+enum check_block_tags {
 	CHECK_BLOCK_LEVEL = 7,
 	CHECK_BLOCK_FULL = 1 << 3,  /* has FULL_BACKREF */
 	CHECK_BLOCK_MANY = 1 << 4,  /* has a reference count above one */
@@ -40,19 +40,19 @@ enum check_block_place {
 /* What the walk down finds out about a block. */
 enum check_block_state {
 	CHECK_REACHED = 1 << 0,
-	CHECK_FILES = 1 << 1,  /* in a file tree */
-	CHECK_WHOLE = 1 << 2,  /* reached completely, with all its children */
+	CHECK_FILES = 1 << 1,	/* in a file tree */
+	CHECK_WHOLE = 1 << 2,	/* reached completely, with all its children */
 	CHECK_DROPPED = 1 << 3, /* reached by a subvolume being dropped, from its drop key on */
-	CHECK_ROOT = 1 << 4,   /* root of a tree */
-	CHECK_LOST = 1 << 5,   /* could not be read */
-	CHECK_AGAIN = 1 << 6,  /* reached by more than one pointer */
-	CHECK_RELOC = 1 << 7,  /* below the root of a relocation tree */
-	CHECK_RISING = 1 << 8, /* a leaf with directories whose parent has a higher number */
-	CHECK_STATE_BITS = 9   /* the bits above: index of the root that reached it first */
+	CHECK_ROOT = 1 << 4,	/* root of a tree */
+	CHECK_LOST = 1 << 5,	/* could not be read */
+	CHECK_AGAIN = 1 << 6,	/* reached by more than one pointer */
+	CHECK_RELOC = 1 << 7,	/* below the root of a relocation tree */
+	CHECK_RISING = 1 << 8,	/* a leaf with directories whose parent has a higher number */
+	CHECK_STATE_BITS = 9	/* the bits above: index of the root that reached it first */
 };
 
 struct check_block {
-	uint64_t place;
+	uint64_t tagged; /* address, and CHECK_BLOCK_* in the low bits */
 	uint64_t generation;
 	atomic_ullong sum;
 	atomic_uint state;
@@ -104,17 +104,17 @@ static inline struct check_block *check_block_at(const struct check_tables *t, s
 
 static inline uint64_t check_extent_start(const struct check_extent *e)
 {
-	return e->place & CHECK_ADDRESS;
+	return e->tagged & CHECK_ADDRESS;
 }
 
 static inline uint64_t check_block_bytenr(const struct check_block *b)
 {
-	return b->place & CHECK_ADDRESS;
+	return b->tagged & CHECK_ADDRESS;
 }
 
 static inline unsigned check_block_level(const struct check_block *b)
 {
-	return b->place & CHECK_BLOCK_LEVEL;
+	return b->tagged & CHECK_BLOCK_LEVEL;
 }
 
 /* Index of the first entry with an address >= @address. *hint (may be NULL): where the search starts; updated. */

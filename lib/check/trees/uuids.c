@@ -52,8 +52,8 @@ static void verify_root(struct check *c, struct cursor *cur, const struct check_
 	if (!ret && !lists(&cur->item, root->root.id))
 		ret = type != KEY_UUID_RECEIVED_SUBVOL || !leads_to_same(c, &cur->item, uuid);
 	if (ret > 0)
-		check_say(c, CHECK_UUID_MISSING, &(struct check_place){ .tree = OID_UUID_TREE, .key = &key },
-			  "UUID tree has no entry for subvolume %" PRIu64, root->root.id);
+		check_report_at(c, CHECK_UUID_MISSING, &(struct check_location){ .tree = OID_UUID_TREE, .key = &key },
+				"UUID tree has no entry for subvolume %" PRIu64, root->root.id);
 }
 
 /* Checks the target of an entry. */
@@ -72,9 +72,9 @@ static void check_entry(void *ctx, const struct item *item)
 		if (root)
 			key = key_of(received ? root->item.received_uuid : root->item.uuid, item->key.type);
 		if (!root || key_cmp(&key, &item->key))
-			check_say(c, CHECK_UUID_STALE,
-				  &(struct check_place){ .tree = OID_UUID_TREE, .key = &item->key },
-				  "UUID tree entry does not match subvolume %" PRIu64, id);
+			check_report_at(c, CHECK_UUID_STALE,
+					&(struct check_location){ .tree = OID_UUID_TREE, .key = &item->key },
+					"UUID tree entry does not match subvolume %" PRIu64, id);
 	}
 }
 

@@ -81,9 +81,10 @@ uint32_t check_first_slot(const struct check *c, const struct check_block *b, co
 	return is_on_drop_path(b) ? sweep_drop_first(&check_reached_by(c, b)->drop, n, on) : 0;
 }
 
-static void say(struct walk *w, enum check_code code, const struct edge *e, const char *field, const char *message)
+static void report_pointer(struct walk *w, enum check_code code, const struct edge *e, const char *field,
+			   const char *message)
 {
-	check_say(w->c, code, &(struct check_place){ e->tree, e->bytenr, e->key, field }, "%s", message);
+	check_report_at(w->c, code, &(struct check_location){ e->tree, e->bytenr, e->key, field }, "%s", message);
 }
 
 /* Finds the block in the table, or among the strays. */
@@ -106,9 +107,9 @@ static struct check_block *add_stray(struct walk *w, const struct edge *e)
 
 	/* If there is no chunk at the address, the block is reported as unreadable instead. */
 	if (!w->c->extents_lost && (check_group_of(w->c, e->bytenr, &w->group_hint) || w->c->chunks_lost))
-		say(w, CHECK_EXTENT_MISSING, e, "blockptr", "tree block is missing from the extent tree");
+		report_pointer(w, CHECK_EXTENT_MISSING, e, "blockptr", "tree block is missing from the extent tree");
 	if (b) {
-		*b = (struct check_block){ .place = e->bytenr | e->level | CHECK_BLOCK_STRAY,
+		*b = (struct check_block){ .tagged = e->bytenr | e->level | CHECK_BLOCK_STRAY,
 					   .generation = e->generation };
 		*stray = (struct stray){ .bytenr = e->bytenr, .number = w->strays.n - 1 };
 		HASH_ADD(hh, w->by_address, bytenr, sizeof(stray->bytenr), stray);
@@ -137,18 +138,20 @@ static void check_first(struct walk *w, const struct edge *e, struct check_block
 {
 	const uint64_t wanted = e->tree == OID_CHUNK_TREE ? BG_SYSTEM : BG_METADATA;
 	const struct check_group *g = check_group_of(w->c, e->bytenr, &w->group_hint);
-	const bool doubt = b->place & (CHECK_BLOCK_DOUBT | CHECK_BLOCK_STRAY);
+	const bool doubt = b->tagged & (CHECK_BLOCK_DOUBT | CHECK_BLOCK_STRAY);
 
 	if (!doubt && check_block_level(b) != e->level)
-		say(w, CHECK_EXTENT_BLOCK, e, "level", "level of the tree block differs from the extent tree");
+		report_pointer(w, CHECK_EXTENT_BLOCK, e, "level",
+			       "level of the tree block differs from the extent tree");
 	if (!doubt && b->generation != e->generation)
-		say(w, CHECK_EXTENT_BLOCK, e, "generation",
-		    "generation of the tree block differs from the extent tree");
-	if (b->place & CHECK_BLOCK_FULL && !(e->state & CHECK_FILES))
-		say(w, CHECK_EXTENT_BLOCK, e, "flags", "tree block has full backrefs, but is not in a file tree");
+		report_pointer(w, CHECK_EXTENT_BLOCK, e, "generation",
+			       "generation of the tree block differs from the extent tree");
+	if (b->tagged & CHECK_BLOCK_FULL && !(e->state & CHECK_FILES))
+		report_pointer(w, CHECK_EXTENT_BLOCK, e, "flags",
+			       "tree block has full backrefs, but is not in a file tree");
 	if (g && !(g->flags & wanted))
-		say(w, CHECK_EXTENT_PLACE, e, "flags", "tree block is in a block group of another type");
-	b->place = (b->place & ~(uint64_t)CHECK_BLOCK_LEVEL) | e->level;
+		report_pointer(w, CHECK_EXTENT_PLACE, e, "flags", "tree block is in a block group of another type");
+	b->tagged = (b->tagged & ~(uint64_t)CHECK_BLOCK_LEVEL) | e->level;
 	b->generation = e->generation;
 }
 
@@ -158,12 +161,13 @@ static bool check_again(struct walk *w, const struct edge *e, struct check_block
 	const unsigned state = atomic_load(&b->state);
 
 	if (check_block_level(b) != e->level || b->generation != e->generation) {
-		say(w, CHECK_BLOCK_CYCLE, e, "blockptr",
-		    "tree block is referenced with different levels or generations");
+		report_pointer(w, CHECK_BLOCK_CYCLE, e, "blockptr",
+			       "tree block is referenced with different levels or generations");
 		return false;
 	}
 	if (!(state & e->state & CHECK_FILES)) {
-		say(w, CHECK_BLOCK_CYCLE, e, "blockptr", "tree block is referenced twice, but is not in a file tree");
+		report_pointer(w, CHECK_BLOCK_CYCLE, e, "blockptr",
+			       "tree block is referenced twice, but is not in a file tree");
 		return false;
 	}
 	return true;
@@ -180,12 +184,14 @@ static bool is_of_relocation(struct walk *w, const struct edge *e)
 /* Linux treats a block that is newer than the last snapshot as unshared, unless relocation made it. */
 static void check_shared(struct walk *w, const struct edge *e, const struct check_block *b)
 {
-	if (!(b->place & CHECK_BLOCK_MANY) || e->generation <= e->last_snapshot || e->state & CHECK_RELOC ||
+	if (!(b->tagged & CHECK_BLOCK_MANY) || e->generation <= e->last_snapshot || e->state & CHECK_RELOC ||
 	    e->tree == OID_TREE_RELOC || is_of_relocation(w, e))
 		return;
-	check_say(w->c, CHECK_EXTENT_SNAPSHOT, &(struct check_place){ e->tree, e->bytenr, e->key, "last_snapshot" },
-		  "generation %" PRIu64 " of a shared tree block is newer than last snapshot %" PRIu64 " of the tree",
-		  e->generation, e->last_snapshot);
+	check_report_at(w->c, CHECK_EXTENT_SNAPSHOT,
+			&(struct check_location){ e->tree, e->bytenr, e->key, "last_snapshot" },
+			"generation %" PRIu64 " of a shared tree block is newer than last snapshot %" PRIu64
+			" of the tree",
+			e->generation, e->last_snapshot);
 }
 
 /* Records the lowest last_snapshot of a node, which its children need. */
@@ -235,10 +241,10 @@ static void reach(struct walk *w, const struct edge *e)
 
 void check_relocated(struct check *c, const struct check_block *b, const struct node *n)
 {
-	if (!(n->flags & HEADER_FLAG_RELOC) || b->place & (CHECK_BLOCK_FULL | CHECK_BLOCK_STRAY | CHECK_BLOCK_DOUBT))
+	if (!(n->flags & HEADER_FLAG_RELOC) || b->tagged & (CHECK_BLOCK_FULL | CHECK_BLOCK_STRAY | CHECK_BLOCK_DOUBT))
 		return;
-	check_say(c, CHECK_BLOCK_FLAGS, &(struct check_place){ n->owner, n->bytenr, NULL, "flags" },
-		  "tree block has the RELOC flag, but no full backrefs");
+	check_report_at(c, CHECK_BLOCK_FLAGS, &(struct check_location){ n->owner, n->bytenr, NULL, "flags" },
+			"tree block has the RELOC flag, but no full backrefs");
 }
 
 static void walk_children(struct walk *w, const struct check_block *b, const struct node *n)
@@ -250,7 +256,7 @@ static void walk_children(struct walk *w, const struct check_block *b, const str
 		.state = b->state & (CHECK_FILES | CHECK_RELOC),
 		.root = b->state >> CHECK_STATE_BITS,
 		.last_snapshot = ((const uint64_t *)w->snapshots.at)[b->below - 1],
-		.ref = check_child_ref(n, b->place & CHECK_BLOCK_FULL),
+		.ref = check_child_ref(n, b->tagged & CHECK_BLOCK_FULL),
 		.tree = root->root.id,
 		.key = &key,
 	};
@@ -316,14 +322,14 @@ static void reach_roots(struct walk *w)
 
 	for (size_t i = 0; i < w->c->roots.n; i++) {
 		const struct check_root *r = &roots[i];
-		const bool partly = sweep_drop_cuts_root(&r->drop, r->root.level);
+		const bool cut = sweep_drop_cuts_root(&r->drop, r->root.level);
 
 		if (!check_root_valid(w->c, r))
 			continue;
 		reach(w, &(struct edge){ .bytenr = r->root.bytenr,
 					 .generation = r->root.generation,
 					 .level = r->root.level,
-					 .state = CHECK_ROOT | (partly ? CHECK_DROPPED : CHECK_WHOLE) |
+					 .state = CHECK_ROOT | (cut ? CHECK_DROPPED : CHECK_WHOLE) |
 						  (sweep_has_files(r->root.id) ? CHECK_FILES : 0) |
 						  (r->root.id == OID_TREE_RELOC ? CHECK_RELOC : 0),
 					 .root = (uint32_t)i,

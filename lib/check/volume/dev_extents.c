@@ -25,13 +25,13 @@ static void take_item(void *ctx, const struct item *item)
 		*to = extent;
 }
 
-static void blame(const struct volume_check *v, enum check_code code, const struct dev_extent *e,
-		  const uint64_t values[2], const char *message)
+static void report_dev_extent(const struct volume_check *v, enum check_code code, const struct dev_extent *e,
+			      const uint64_t values[2], const char *message)
 {
-	check_say(v->c, code,
-		  &(struct check_place){ OID_DEV_TREE, 0, &KEY(e->devid, KEY_DEV_EXTENT, e->physical), NULL, e->devid,
-					 e->physical, values },
-		  "%s", message);
+	check_report_at(v->c, code,
+			&(struct check_location){ OID_DEV_TREE, 0, &KEY(e->devid, KEY_DEV_EXTENT, e->physical), NULL,
+						  e->devid, e->physical, values },
+			"%s", message);
 }
 
 static int compare_stripes(const void *x, const void *y)
@@ -48,30 +48,30 @@ static void check_pair(const struct volume_check *v, const struct dev_extent *st
 	const uint64_t chunks[] = { e->chunk_offset, stripe->chunk_offset }, lengths[] = { e->length, stripe->length };
 
 	if (chunks[0] != chunks[1])
-		blame(v, CHECK_DEVEXT_DIFFERS, e, chunks,
-		      "device extent refers to a different chunk than the one with a stripe there");
+		report_dev_extent(v, CHECK_DEVEXT_DIFFERS, e, chunks,
+				  "device extent refers to a different chunk than the one with a stripe there");
 	if (lengths[0] != lengths[1])
-		blame(v, CHECK_DEVEXT_DIFFERS, e, lengths,
-		      "device extent has a different length than the stripe of its chunk");
+		report_dev_extent(v, CHECK_DEVEXT_DIFFERS, e, lengths,
+				  "device extent has a different length than the stripe of its chunk");
 }
 
 /* Reports a stripe without a device extent, at the item of its chunk. */
-static void tell_lonely_stripe(const struct volume_check *v, const struct dev_extent *stripe)
+static void report_lonely_stripe(const struct volume_check *v, const struct dev_extent *stripe)
 {
 	const struct btrkit_key key = KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, stripe->chunk_offset);
 
 	if (!v->extents_lost)
-		check_say(v->c, CHECK_CHUNK_EXTENT,
-			  &(struct check_place){ OID_CHUNK_TREE, 0, &key, "stripe.offset", stripe->devid,
-						 stripe->physical },
-			  "stripe of a chunk has no device extent");
+		check_report_at(v->c, CHECK_CHUNK_EXTENT,
+				&(struct check_location){ OID_CHUNK_TREE, 0, &key, "stripe.offset", stripe->devid,
+							  stripe->physical },
+				"stripe of a chunk has no device extent");
 }
 
 /* If the device does not exist, that is reported instead. */
-static void tell_lonely_extent(const struct volume_check *v, const struct dev_extent *e)
+static void report_lonely_extent(const struct volume_check *v, const struct dev_extent *e)
 {
 	if (!v->c->chunks_lost && (v->devices_lost || volume_find_device(v, e->devid)))
-		blame(v, CHECK_DEVEXT_CHUNK, e, NULL, "device extent does not belong to a chunk");
+		report_dev_extent(v, CHECK_DEVEXT_CHUNK, e, NULL, "device extent does not belong to a chunk");
 }
 
 static void compare(const struct volume_check *v)
@@ -87,9 +87,9 @@ static void compare(const struct volume_check *v)
 					compare_stripes(&stripes[i], &(struct known_stripe){ .is = extents[j] });
 
 		if (cmp < 0)
-			tell_lonely_stripe(v, &stripes[i].is);
+			report_lonely_stripe(v, &stripes[i].is);
 		else if (cmp > 0)
-			tell_lonely_extent(v, &extents[j]);
+			report_lonely_extent(v, &extents[j]);
 		else
 			check_pair(v, &stripes[i].is, &extents[j]);
 		i += cmp <= 0;
@@ -104,7 +104,8 @@ static void check_overlaps(const struct volume_check *v)
 	for (size_t i = 1; i < v->extents.n; i++)
 		if (extents[i - 1].devid == extents[i].devid &&
 		    extents[i].physical - extents[i - 1].physical < extents[i - 1].length)
-			blame(v, CHECK_DEVEXT_OVERLAP, &extents[i], NULL, "device extent overlaps the previous one");
+			report_dev_extent(v, CHECK_DEVEXT_OVERLAP, &extents[i], NULL,
+					  "device extent overlaps the previous one");
 }
 
 int volume_dev_extents(struct volume_check *v)

@@ -10,13 +10,13 @@
 #include "lib/check/volume/volume.h"
 #include "lib/volume/super_place.h"
 
-static void blame(const struct volume_check *v, enum check_code code, uint64_t devid, const char *field,
-		  const uint64_t values[2], const char *message)
+static void report_device(const struct volume_check *v, enum check_code code, uint64_t devid, const char *field,
+			  const uint64_t values[2], const char *message)
 {
-	check_say(v->c, code,
-		  &(struct check_place){ OID_CHUNK_TREE, 0, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, devid), field, devid, 0,
-					 values },
-		  "%s", message);
+	check_report_at(v->c, code,
+			&(struct check_location){ OID_CHUNK_TREE, 0, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, devid), field,
+						  devid, 0, values },
+			"%s", message);
 }
 
 const struct dev_item *volume_find_device(const struct volume_check *v, uint64_t devid)
@@ -68,15 +68,16 @@ static void verify_extents(const struct volume_check *v, const struct dev_item *
 
 		values[1] += e->length;
 		if (e->physical > device->total_bytes || e->length > device->total_bytes - e->physical)
-			check_say(v->c, CHECK_DEVEXT_END,
-				  &(struct check_place){ OID_DEV_TREE, 0, &KEY(e->devid, KEY_DEV_EXTENT, e->physical),
-							 NULL, e->devid, e->physical },
-				  "device extent ends past the end of its device of %" PRIu64 " bytes",
-				  device->total_bytes);
+			check_report_at(v->c, CHECK_DEVEXT_END,
+					&(struct check_location){ OID_DEV_TREE, 0,
+								  &KEY(e->devid, KEY_DEV_EXTENT, e->physical), NULL,
+								  e->devid, e->physical },
+					"device extent ends past the end of its device of %" PRIu64 " bytes",
+					device->total_bytes);
 	}
 	if (!v->extents_lost && values[0] != values[1] && !of_chunks)
-		blame(v, CHECK_DEVICE_USED, device->devid, "bytes_used", values,
-		      "used bytes of the device are not the sum of its device extents");
+		report_device(v, CHECK_DEVICE_USED, device->devid, "bytes_used", values,
+			      "used bytes of the device are not the sum of its device extents");
 }
 
 /* Reports device extents and stripes on devices that the filesystem does not have. */
@@ -92,22 +93,24 @@ static void check_owners(const struct volume_check *v)
 		if (!device || device->devid != e->devid)
 			device = volume_find_device(v, e->devid);
 		if (!device)
-			check_say(v->c, CHECK_DEVEXT_DEVICE,
-				  &(struct check_place){ OID_DEV_TREE, 0, &KEY(e->devid, KEY_DEV_EXTENT, e->physical),
-							 "key.objectid", e->devid, e->physical },
-				  "device extent is on a device that does not exist");
+			check_report_at(v->c, CHECK_DEVEXT_DEVICE,
+					&(struct check_location){ OID_DEV_TREE, 0,
+								  &KEY(e->devid, KEY_DEV_EXTENT, e->physical),
+								  "key.objectid", e->devid, e->physical },
+					"device extent is on a device that does not exist");
 	}
 	for (size_t i = 0; i < v->stripes.n; i++) {
 		const struct known_stripe *s = &stripes[i];
 		const struct btrkit_key key = KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, s->is.chunk_offset);
-		const struct check_place at = { OID_CHUNK_TREE, 0, &key, "stripe", s->is.devid, s->is.physical };
+		const struct check_location at = { OID_CHUNK_TREE, 0, &key, "stripe", s->is.devid, s->is.physical };
 
 		if (!device || device->devid != s->is.devid)
 			device = volume_find_device(v, s->is.devid);
 		if (!device)
-			check_say(v->c, CHECK_CHUNK_DEVICE, &at, "chunk has a stripe on a device that does not exist");
+			check_report_at(v->c, CHECK_CHUNK_DEVICE, &at,
+					"chunk has a stripe on a device that does not exist");
 		else if (memcmp(device->uuid, s->dev_uuid, UUID_SIZE))
-			check_say(v->c, CHECK_CHUNK_DEVICE, &at, "chunk has a stripe with the wrong device UUID");
+			check_report_at(v->c, CHECK_CHUNK_DEVICE, &at, "chunk has a stripe with the wrong device UUID");
 	}
 }
 
@@ -121,8 +124,8 @@ static void check_copy(const struct volume_check *v, const struct dev_item *devi
 	const char *field = NULL;
 
 	if (memcmp(super->dev_uuid, device->uuid, UUID_SIZE) || memcmp(super->metadata_uuid, device->fsid, UUID_SIZE))
-		blame(v, CHECK_DEVICE_IDENTITY, device->devid, "uuid", NULL,
-		      "device UUID or filesystem UUID in the device's superblock differs from the device item");
+		report_device(v, CHECK_DEVICE_IDENTITY, device->devid, "uuid", NULL,
+			      "device UUID or filesystem UUID in the device's superblock differs from the device item");
 	/* Seed devices are never written, and devices that were missing have old superblocks. */
 	if (seed || super->generation != v->c->fs->super.generation)
 		return;
@@ -141,8 +144,8 @@ static void check_copy(const struct volume_check *v, const struct dev_item *devi
 	else if (copy.type != device->type)
 		field = "type";
 	if (field)
-		blame(v, CHECK_DEVICE_COPY, device->devid, field, NULL,
-		      "device's superblock does not match the device item");
+		report_device(v, CHECK_DEVICE_COPY, device->devid, field, NULL,
+			      "device's superblock does not match the device item");
 }
 
 /* Reads the superblock that was used to open the device: the primary, or the newest mirror. */
@@ -175,14 +178,14 @@ static void verify_device(const struct volume_check *v, const struct dev_item *d
 		if (volume_device(volume, i).devid == device->devid)
 			io = volume_device(volume, i).io;
 	if (!io) {
-		blame(v, CHECK_DEVICE_MISSING, device->devid, NULL, NULL, "device is missing");
+		report_device(v, CHECK_DEVICE_MISSING, device->devid, NULL, NULL, "device is missing");
 		return;
 	}
 	values[0] = device->total_bytes;
 	values[1] = io->size;
 	if (values[0] > values[1])
-		blame(v, CHECK_DEVICE_SIZE, device->devid, "total_bytes", values,
-		      "device is smaller than its device item says");
+		report_device(v, CHECK_DEVICE_SIZE, device->devid, "total_bytes", values,
+			      "device is smaller than its device item says");
 	if (device->devid == v->c->fs->super.devid)
 		check_copy(v, device, &v->c->fs->super);
 	else if (read_super(io, &super))
@@ -195,7 +198,7 @@ static void check_counts(const struct volume_check *v)
 	const struct dev_item *devices = v->devices.at;
 	const uint64_t counts[] = { super->num_devices, v->devices.n };
 	uint64_t totals[] = { super->total_bytes, 0 }, own = 0;
-	struct check_place at = { .field = "num_devices", .values = counts };
+	struct check_location at = { .field = "num_devices", .values = counts };
 
 	for (size_t i = 0; i < v->devices.n; i++) {
 		const bool seed = memcmp(devices[i].fsid, super->metadata_uuid, UUID_SIZE);
@@ -204,16 +207,17 @@ static void check_counts(const struct volume_check *v)
 		own += seed ? 0 : devices[i].total_bytes;
 	}
 	if (counts[0] != counts[1])
-		check_say(v->c, CHECK_DEVICE_COUNT, &at, "wrong number of devices in the superblock");
-	at = (struct check_place){ .field = "total_bytes", .values = totals };
+		check_report_at(v->c, CHECK_DEVICE_COUNT, &at, "wrong number of devices in the superblock");
+	at = (struct check_location){ .field = "total_bytes", .values = totals };
 	if (totals[0] < own)
-		check_say(v->c, CHECK_DEVICE_TOTAL, &at,
-			  "total bytes in the superblock are fewer than the devices have");
+		check_report_at(v->c, CHECK_DEVICE_TOTAL, &at,
+				"total bytes in the superblock are fewer than the devices have");
 	else if (totals[0] != totals[1])
-		check_say(v->c, CHECK_DEVICE_SUM, &at, "total bytes in the superblock are not the sum of the devices");
+		check_report_at(v->c, CHECK_DEVICE_SUM, &at,
+				"total bytes in the superblock are not the sum of the devices");
 	if (!volume_find_device(v, super->devid))
-		check_say(v->c, CHECK_DEVICE_IDENTITY, &(struct check_place){ .field = "dev_item.devid" },
-			  "device %" PRIu64 " of the superblock has no device item", super->devid);
+		check_report_at(v->c, CHECK_DEVICE_IDENTITY, &(struct check_location){ .field = "dev_item.devid" },
+				"device %" PRIu64 " of the superblock has no device item", super->devid);
 }
 
 void volume_devices(const struct volume_check *v)

@@ -39,10 +39,10 @@ struct loading {
 	struct array items; /* struct block_group, by address, not overlapping */
 };
 
-static void blame(const struct loading *l, enum check_code code, const struct btrkit_key *key, const char *field,
-		  const char *message)
+static void report_group(const struct loading *l, enum check_code code, const struct btrkit_key *key, const char *field,
+			 const char *message)
 {
-	check_say(l->v->c, code, &(struct check_place){ l->v->c->group_tree, 0, key, field }, "%s", message);
+	check_report_at(l->v->c, code, &(struct check_location){ l->v->c->group_tree, 0, key, field }, "%s", message);
 }
 
 static void take_item(void *ctx, const struct item *item)
@@ -59,8 +59,8 @@ static void take_item(void *ctx, const struct item *item)
 	}
 	/* The next search starts at its end, so that must not be before the last one. */
 	if (group.start + group.length < group.start || (last && group.start - last->start < last->length)) {
-		blame(l, CHECK_GROUP_CHUNK, &item->key, "key.objectid",
-		      "block group overlaps the previous one, or exceeds the address space");
+		report_group(l, CHECK_GROUP_CHUNK, &item->key, "key.objectid",
+			     "block group overlaps the previous one, or exceeds the address space");
 		return;
 	}
 	to = check_list_add(l->v->c, &l->items, sizeof(*to));
@@ -138,32 +138,34 @@ static void check_pair(struct loading *l, const struct known_chunk *chunk, const
 {
 	const struct btrkit_key key = KEY(group->start, KEY_BLOCK_GROUP_ITEM, group->length);
 	const uint64_t lengths[] = { group->length, chunk->length }, flags[] = { group->flags, chunk->type };
-	struct check_place at = { l->v->c->group_tree, 0, &key, "key.offset", .values = lengths };
+	struct check_location at = { l->v->c->group_tree, 0, &key, "key.offset", .values = lengths };
 
 	if (group->length != chunk->length)
-		check_say(l->v->c, CHECK_GROUP_DIFFERS, &at,
-			  "block group has %" PRIu64 " bytes, its chunk has %" PRIu64, group->length, chunk->length);
+		check_report_at(l->v->c, CHECK_GROUP_DIFFERS, &at,
+				"block group has %" PRIu64 " bytes, its chunk has %" PRIu64, group->length,
+				chunk->length);
 	at.field = "flags";
 	at.values = flags;
 	if (group->flags != chunk->type)
-		check_say(l->v->c, CHECK_GROUP_DIFFERS, &at,
-			  "block group has flags 0x%" PRIx64 ", its chunk has 0x%" PRIx64, group->flags, chunk->type);
+		check_report_at(l->v->c, CHECK_GROUP_DIFFERS, &at,
+				"block group has flags 0x%" PRIx64 ", its chunk has 0x%" PRIx64, group->flags,
+				chunk->type);
 }
 
-static void tell_lonely_chunk(const struct loading *l, const struct known_chunk *chunk)
+static void report_lonely_chunk(const struct loading *l, const struct known_chunk *chunk)
 {
 	const struct btrkit_key key = KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, chunk->logical);
 
 	if (!l->v->c->groups_lost)
-		check_say(l->v->c, CHECK_CHUNK_GROUP, &(struct check_place){ OID_CHUNK_TREE, 0, &key, NULL },
-			  "chunk has no block group");
+		check_report_at(l->v->c, CHECK_CHUNK_GROUP, &(struct check_location){ OID_CHUNK_TREE, 0, &key, NULL },
+				"chunk has no block group");
 }
 
-static void tell_lonely_group(const struct loading *l, const struct block_group *group)
+static void report_lonely_group(const struct loading *l, const struct block_group *group)
 {
 	if (!l->v->c->chunks_lost)
-		blame(l, CHECK_GROUP_CHUNK, &KEY(group->start, KEY_BLOCK_GROUP_ITEM, group->length), "key.objectid",
-		      "block group has no chunk");
+		report_group(l, CHECK_GROUP_CHUNK, &KEY(group->start, KEY_BLOCK_GROUP_ITEM, group->length),
+			     "key.objectid", "block group has no chunk");
 }
 
 /* Compares both lists, which are sorted by address. */
@@ -175,13 +177,13 @@ static void compare(struct loading *l)
 
 	for (size_t i = 0, j = 0; (i < num_chunks || j < num_groups) && !l->v->c->failed;) {
 		if (j == num_groups || (i < num_chunks && chunks[i].logical < groups[j].start)) {
-			tell_lonely_chunk(l, &chunks[i]);
+			report_lonely_chunk(l, &chunks[i]);
 			add_group(l, &chunks[i++], NULL);
 		} else if (i == num_chunks || chunks[i].logical > groups[j].start) {
 			const uint64_t end = groups[j].start + groups[j].length;
 			const struct known_chunk *before = i ? &chunks[i - 1] : NULL;
 
-			tell_lonely_group(l, &groups[j]);
+			report_lonely_group(l, &groups[j]);
 			/* Lookups by address need groups that do not overlap. */
 			if ((!before || groups[j].start - before->logical >= before->length) &&
 			    (i == num_chunks || chunks[i].logical >= end))
@@ -225,6 +227,6 @@ void check_group_item(struct check *c, const struct btrkit_key *key)
 	const struct check_group *g = check_group_of(c, key->objectid, &hint);
 
 	if (g && g->start < key->objectid)
-		check_say(c, CHECK_GROUP_CHUNK, &(struct check_place){ c->group_tree, 0, key, "key.objectid" },
-			  "block group begins inside another one");
+		check_report_at(c, CHECK_GROUP_CHUNK, &(struct check_location){ c->group_tree, 0, key, "key.objectid" },
+				"block group begins inside another one");
 }

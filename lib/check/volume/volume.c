@@ -16,10 +16,10 @@
 #include "lib/format/feature_bits.h"
 #include "lib/volume/raid_map.h"
 
-static void blame(struct check *c, enum check_code code, const struct item *item, const char *field,
-		  const char *message)
+static void report_chunk(struct check *c, enum check_code code, const struct item *item, const char *field,
+			 const char *message)
 {
-	check_say(c, code, &(struct check_place){ OID_CHUNK_TREE, 0, &item->key, field }, "%s", message);
+	check_report_at(c, code, &(struct check_location){ OID_CHUNK_TREE, 0, &item->key, field }, "%s", message);
 }
 
 static void add_stripes(struct volume_check *v, const struct chunk *chunk, const struct raid_shape *shape)
@@ -51,20 +51,20 @@ static void take_chunk(struct volume_check *v, const struct item *item)
 		return;
 	}
 	if (item->key.objectid != OID_FIRST_CHUNK_TREE)
-		blame(v->c, CHECK_CHUNK_SHAPE, item, "key.objectid",
-		      "invalid objectid of the chunk item, expected 256");
+		report_chunk(v->c, CHECK_CHUNK_SHAPE, item, "key.objectid",
+			     "invalid objectid of the chunk item, expected 256");
 	if (chunk.type & BG_SYSTEM)
 		volume_system_chunk(v, item);
 	shape = (struct raid_shape){ chunk.type, chunk.num_stripes };
 	if (!raid_shape_valid(&shape)) {
-		blame(v->c, CHECK_CHUNK_SHAPE, item, "num_stripes",
-		      "number of stripes does not match the chunk's profile");
+		report_chunk(v->c, CHECK_CHUNK_SHAPE, item, "num_stripes",
+			     "number of stripes does not match the chunk's profile");
 		v->c->chunks_lost = true;
 		return;
 	}
 	add_stripes(v, &chunk, &shape);
 	if (last && chunk.logical - last->logical < last->length) {
-		blame(v->c, CHECK_CHUNK_OVERLAP, item, "key.offset", "chunk overlaps the previous one");
+		report_chunk(v->c, CHECK_CHUNK_OVERLAP, item, "key.offset", "chunk overlaps the previous one");
 		return;
 	}
 	to = check_list_add(v->c, &v->chunks, sizeof(*to));
@@ -104,8 +104,8 @@ static void check_profiles(const struct volume_check *v)
 		flags |= chunks[i].type;
 	if ((flags & (BG_RAID5 | BG_RAID6) && !(incompat & INCOMPAT_RAID56)) ||
 	    (flags & (BG_RAID1C3 | BG_RAID1C4) && !(incompat & INCOMPAT_RAID1C34)))
-		check_say(v->c, CHECK_SUPER_VALUE, &(struct check_place){ .field = "incompat_flags" },
-			  "a chunk has a profile whose incompat flag is not set");
+		check_report_at(v->c, CHECK_SUPER_VALUE, &(struct check_location){ .field = "incompat_flags" },
+				"a chunk has a profile whose incompat flag is not set");
 }
 
 int check_volume(struct check *c)

@@ -70,14 +70,14 @@ static void take_all(struct usage_work *w, uint32_t *numbers, bool put)
 
 bool usage_sets_are_many(struct usage_work *w)
 {
-	const uint64_t budget = w->opts.set_memory, left = budget - w->kept_bytes;
+	const uint64_t budget = w->opts.set_memory, left = budget - w->bytes_after_collection;
 	const uint64_t step = left / 4 > budget / STEPS_MAX ? left / 4 : budget / STEPS_MAX;
 
 	/*
 	 * The next collection is due when the sets use a quarter of what was left of the budget after the last one. A
 	 * half is no faster, and needs more memory, since a collection copies what it keeps.
 	 */
-	return sets_bytes(&w->u->sets) - w->kept_bytes > step;
+	return sets_bytes(&w->u->sets) - w->bytes_after_collection > step;
 }
 
 int usage_collect_sets(struct usage_work *w, struct btrkit_error *err)
@@ -92,6 +92,6 @@ int usage_collect_sets(struct usage_work *w, struct btrkit_error *err)
 	if (!ret)
 		take_all(w, numbers, true);
 	free(numbers);
-	w->kept_bytes = w->u->sets.bytes;
+	w->bytes_after_collection = w->u->sets.bytes;
 	return ret;
 }

@@ -38,7 +38,8 @@ static int reach(struct usage_work *w, struct array *pending, const struct usage
 		if (usage_block_level(b) == p->level && b->generation == (uint32_t)p->generation) {
 			/* Combining different digests gives one that does not match the block. */
 			if (usage_block_digest(b) != p->digest)
-				atomic_fetch_or_explicit(&b->place, usage_place(0, 0, p->digest), memory_order_relaxed);
+				atomic_fetch_or_explicit(&b->tagged, usage_block_tagged(0, 0, p->digest),
+							 memory_order_relaxed);
 			return usage_add_later(pending, i, &b->set, set, err);
 		}
 	}
@@ -137,8 +138,8 @@ int usage_stray_extent(struct usage_work *w, const struct usage_stray *s, struct
  * Reports that an extent is not in the extent tree, unless that part of the extent tree was unreadable, which was
  * reported.
  */
-static int tell_missing(struct usage_work *w, const struct usage_stray *s, const char *what_it_is,
-			struct btrkit_error *err)
+static int report_missing(struct usage_work *w, const struct usage_stray *s, const char *what_it_is,
+			  struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
@@ -149,7 +150,7 @@ static int tell_missing(struct usage_work *w, const struct usage_stray *s, const
 	return usage_damage_of(w, s->set, -EUCLEAN, &what, err);
 }
 
-static int tell_place(struct usage_work *w, const struct usage_stray *s, const char *why, struct btrkit_error *err)
+static int report_place(struct usage_work *w, const struct usage_stray *s, const char *why, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
@@ -176,7 +177,7 @@ static int settle_contradiction(struct usage_work *w, struct usage_block *b, uns
 	if (ret || !free)
 		return ret;
 	/* There was no other pointer to it, so trust the tree rather than the extent tree. */
-	atomic_store_explicit(&b->place, usage_place(s->bytenr, level, s->digest), memory_order_relaxed);
+	atomic_store_explicit(&b->tagged, usage_block_tagged(s->bytenr, level, s->digest), memory_order_relaxed);
 	b->generation = (uint32_t)s->generation;
 	return usage_add_now(w, &b->set, s->set, err);
 }
@@ -222,14 +223,14 @@ static int check_blocks(struct usage_work *w, unsigned level, struct array *l, s
 		if (at != SIZE_MAX) {
 			ret = settle_contradiction(w, usage_blocks_at(t, at), level, s, err);
 		} else if (!usage_in_chunk(w, s->bytenr, w->u->nodesize, &chunk)) {
-			ret = tell_place(w, s, "tree block is not in a chunk", err);
-		} else if ((*num_ready && s->bytenr - (atomic_load(&b[-1].place) & USAGE_ADDRESS) < w->u->nodesize) ||
+			ret = report_place(w, s, "tree block is not in a chunk", err);
+		} else if ((*num_ready && s->bytenr - (atomic_load(&b[-1].tagged) & USAGE_ADDRESS) < w->u->nodesize) ||
 			   overlaps_block(w, s->bytenr, w->u->nodesize) ||
 			   overlaps_extent(w, s->bytenr, w->u->nodesize)) {
-			ret = tell_place(w, s, "tree block overlaps something else in the extent tree", err);
+			ret = report_place(w, s, "tree block overlaps something else in the extent tree", err);
 		} else {
-			ret = tell_missing(w, s, "tree block", err);
-			atomic_init(&b->place, usage_place(s->bytenr, level, s->digest));
+			ret = report_missing(w, s, "tree block", err);
+			atomic_init(&b->tagged, usage_block_tagged(s->bytenr, level, s->digest));
 			b->generation = (uint32_t)s->generation;
 			atomic_init(&b->set, s->set);
 			++*num_ready;
@@ -275,12 +276,12 @@ static int verify_extents(struct usage_work *w, struct array *l, struct usage_ex
 		struct usage_extent *e = ready + *num_ready;
 
 		if (!length || !usage_in_chunk(w, s->bytenr, length, &chunk)) {
-			ret = tell_place(w, s, "data extent is not in a chunk", err);
+			ret = report_place(w, s, "data extent is not in a chunk", err);
 		} else if (s->bytenr < end || overlaps_extent(w, s->bytenr, length) ||
 			   overlaps_block(w, s->bytenr, length)) {
-			ret = tell_place(w, s, "data extent overlaps something else in the extent tree", err);
+			ret = report_place(w, s, "data extent overlaps something else in the extent tree", err);
 		} else {
-			ret = tell_missing(w, s, "data extent", err);
+			ret = report_missing(w, s, "data extent", err);
 			e->start = s->bytenr;
 			e->sectors = s->sectors;
 			atomic_init(&e->set, s->set);

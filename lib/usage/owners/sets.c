@@ -66,7 +66,7 @@ static uint32_t hash_of(const struct set_run *runs, uint32_t n)
 }
 
 /* Allocates memory for @n runs, which never moves. */
-static struct set_run *place_runs(struct sets *s, uint32_t n)
+static struct set_run *allocate_runs(struct sets *s, uint32_t n)
 {
 	const size_t size = n > PIECE_RUNS ? n : PIECE_RUNS;
 	struct set_piece *piece;
@@ -142,7 +142,7 @@ static int intern(struct sets *s, const struct set_run *runs, uint32_t n, uint32
 	if (s->bytes + bytes > s->budget || s->n == SETS_MAX)
 		return err_set(err, BTRKIT_NO_MEMORY, "sets of owners exceed the limit of %" PRIu64 " bytes",
 			       s->budget);
-	copy = place_runs(s, n);
+	copy = allocate_runs(s, n);
 	if (!copy || make_room(s))
 		return err_nomem(err);
 	memcpy(copy, runs, n * sizeof(*runs));

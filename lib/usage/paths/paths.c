@@ -45,12 +45,12 @@ static uint64_t blocks_due(const struct btrkit_usage *u)
 static void start(struct paths_work *pw, struct btrkit_fs *fs, const struct btrkit_usage *u)
 {
 	const struct btrkit_usage_paths_options *opts = &pw->opts;
-	const size_t told = u->told.n * sizeof(struct usage_place);
+	const size_t reported = u->reported.n * sizeof(struct usage_location);
 
-	pw->counted.told.at = told ? malloc(told) : NULL;
-	if (pw->counted.told.at) {
-		memcpy(pw->counted.told.at, u->told.at, told);
-		pw->counted.told.n = pw->counted.told.room = u->told.n;
+	pw->counted.reported.at = reported ? malloc(reported) : NULL;
+	if (pw->counted.reported.at) {
+		memcpy(pw->counted.reported.at, u->reported.at, reported);
+		pw->counted.reported.n = pw->counted.reported.room = u->reported.n;
 	}
 	pw->counted.sectorsize = u->sectorsize;
 	pw->counted.nodesize = u->nodesize;
@@ -68,7 +68,7 @@ static void start(struct paths_work *pw, struct btrkit_fs *fs, const struct btrk
 
 static void release(struct paths_work *pw)
 {
-	free(pw->counted.told.at);
+	free(pw->counted.reported.at);
 	paths_ranges_release(&pw->ranges);
 	free(pw->subvolumes);
 	free(pw->dirs);

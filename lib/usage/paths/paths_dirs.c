@@ -14,7 +14,7 @@
 #include "lib/usage/paths/paths_dirs.h"
 #include "lib/usage/paths/paths_read.h"
 
-uint64_t paths_keep_name(struct array *names, const void *name, size_t len)
+uint64_t paths_add_name(struct array *names, const void *name, size_t len)
 {
 	const size_t at = names->n;
 	size_t room = names->room ? names->room : 4096;
@@ -67,7 +67,7 @@ static int take_root(struct root_reader *r, const struct item *item, struct btrk
 	return 0;
 }
 
-static int take_place(struct root_reader *r, const struct item *item, struct btrkit_error *err)
+static int take_backref(struct root_reader *r, const struct item *item, struct btrkit_error *err)
 {
 	struct paths_subvolume *s = last_of(&r->subvolumes);
 	struct root_ref ref;
@@ -78,7 +78,7 @@ static int take_place(struct root_reader *r, const struct item *item, struct btr
 	ret = root_ref_decode(item, &ref, err);
 	if (ret)
 		return ret;
-	s->name = paths_keep_name(&r->pw->p->names, ref.name, ref.name_len);
+	s->name = paths_add_name(&r->pw->p->names, ref.name, ref.name_len);
 	if (s->name == UINT64_MAX)
 		return err_nomem(err);
 	s->name_len = ref.name_len;
@@ -101,7 +101,7 @@ static int take_root_leaf(void *ctx, const struct node *leaf, struct btrkit_erro
 		if (item.key.type == KEY_ROOT_ITEM)
 			ret = take_root(r, &item, &what);
 		else if (item.key.type == KEY_ROOT_BACKREF)
-			ret = take_place(r, &item, &what);
+			ret = take_backref(r, &item, &what);
 		if (ret) {
 			err_at_tree(&what, OID_ROOT_TREE);
 			err_at_logical(&what, leaf->bytenr);
@@ -161,7 +161,7 @@ static int take_name(struct paths_batch *b, const struct item *item, struct btrk
 	ret = inode_ref_next(&it, &ref, err);
 	if (ret)
 		return ret < 0 ? ret : 0;
-	to->name = paths_keep_name(&b->names, ref.name, ref.name_len);
+	to->name = paths_add_name(&b->names, ref.name, ref.name_len);
 	if (to->name == UINT64_MAX)
 		return err_nomem(err);
 	to->name_len = ref.name_len;
@@ -186,7 +186,7 @@ static int read_leaf(struct paths_batch *b, const uint8_t *leaf, struct btrkit_e
 			continue;
 		item = block_item(leaf, i);
 		ret = type == KEY_INODE_ITEM ? take_inode(b, &item, &what) : take_name(b, &item, &what);
-		ret = paths_blame(b, leaf, i, ret, &what, err);
+		ret = paths_report_item(b, leaf, i, ret, &what, err);
 	}
 	return ret;
 }
@@ -229,7 +229,7 @@ static int gather_one(struct paths_batch *b, const struct paths_found *f, uint64
 
 		err_corrupt(&what, "key", "keys are out of order");
 		err_at_key(&what, &KEY(f->inode, KEY_INODE_ITEM, 0));
-		return paths_tell(b->pw, b->subvolume->root.id, &what, err);
+		return paths_report(b->pw, b->subvolume->root.id, &what, err);
 	}
 	if (l->n == PATHS_NONE - 1)
 		return err_set(err, BTRKIT_UNSUPPORTED, "there are more than %" PRIu32 " directories", PATHS_NONE - 1);
@@ -249,7 +249,7 @@ static int gather(struct paths_batch *b, struct btrkit_error *err)
 	int ret = 0;
 
 	if (b->names.n)
-		names = paths_keep_name(&b->pw->p->names, b->names.at, b->names.n);
+		names = paths_add_name(&b->pw->p->names, b->names.at, b->names.n);
 	if (names == UINT64_MAX)
 		return err_nomem(err);
 	for (size_t i = 0; !ret && i < b->found.n; i++)

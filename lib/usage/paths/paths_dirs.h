@@ -5,7 +5,7 @@
 #include "lib/usage/paths/paths.h"
 
 /* Appends a name; NULL: reserves @len bytes. @return its offset; UINT64_MAX: out of memory */
-uint64_t paths_keep_name(struct array *names, const void *name, size_t len);
+uint64_t paths_add_name(struct array *names, const void *name, size_t len);
 /* Finds the subvolumes in the root tree. */
 int paths_find_subvolumes(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Finds the directories among the inodes. */

@@ -251,7 +251,7 @@ static int read_leaf(struct paths_batch *b, const uint8_t *leaf, struct btrkit_e
 			continue;
 		item = block_item(leaf, i);
 		ret = type == KEY_EXTENT_DATA ? take_file_extent(b, &item, &what) : take_inode(b, &item, &what);
-		ret = paths_blame(b, leaf, i, ret, &what, err);
+		ret = paths_report_item(b, leaf, i, ret, &what, err);
 	}
 	return ret;
 }
@@ -270,7 +270,7 @@ static int gather(struct paths_batch *b, struct btrkit_error *err)
 	return 0;
 }
 
-static int tell_lost(struct paths_work *pw, struct btrkit_error *err)
+static int report_lost(struct paths_work *pw, struct btrkit_error *err)
 {
 	int ret = 0;
 
@@ -282,7 +282,7 @@ static int tell_lost(struct paths_work *pw, struct btrkit_error *err)
 		if (!lost)
 			continue;
 		err_corrupt(&what, NULL, "files without a reachable directory: %" PRIu64, lost);
-		ret = paths_tell(pw, s->root.id, &what, err);
+		ret = paths_report(pw, s->root.id, &what, err);
 	}
 	return ret;
 }
@@ -343,7 +343,7 @@ int paths_count(struct paths_work *pw, struct btrkit_error *err)
 		atomic_store_explicit(&usage_extents_at(&pw->usage->extents, i)->common, 0, memory_order_relaxed);
 	ret = paths_read(pw, &reader, err);
 	if (!ret)
-		ret = tell_lost(pw, err);
+		ret = report_lost(pw, err);
 	if (!ret)
 		ret = add_freed(pw, err);
 	if (!ret)

@@ -85,7 +85,7 @@ static int place_top(struct link *l, struct paths_subvolume *s, struct btrkit_er
 	s->top = paths_find_dir(pw, s, OID_FIRST_FREE, &hint);
 	if (s->top == PATHS_NONE) {
 		err_set(&what, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " has no root directory", s->root.id);
-		return paths_tell(pw, s->root.id, &what, err);
+		return paths_report(pw, s->root.id, &what, err);
 	}
 	pw->dirs[s->top].index = s->index;
 	parent = s->placed ? find_subvolume(pw, s->parent) : NULL;
@@ -162,7 +162,7 @@ static int name_top(struct link *l, const struct paths_subvolume *s, uint32_t di
 		len += found_at(l, above)->name_len + 1;
 	if (above == pw->dirs[dir].parent || len > NAME_BYTES_MAX)
 		return 0;
-	node->name = paths_keep_name(names, NULL, len);
+	node->name = paths_add_name(names, NULL, len);
 	if (node->name == UINT64_MAX)
 		return err_nomem(err);
 	node->name_len = (uint32_t)len;
@@ -257,7 +257,7 @@ static int walk_rest(struct link *l, uint32_t *rank, struct btrkit_error *err)
 		    (i < n && pw->dirs[s->top].parent != PATHS_NONE))
 			continue;
 		err_corrupt(&what, NULL, "subvolume %" PRIu64 " is not attached to a reachable directory", s->root.id);
-		ret = paths_tell(pw, OID_ROOT_TREE, &what, err);
+		ret = paths_report(pw, OID_ROOT_TREE, &what, err);
 		if (!ret)
 			ret = walk(l, s->top, rank, err);
 	}
@@ -271,7 +271,7 @@ static int walk_rest(struct link *l, uint32_t *rank, struct btrkit_error *err)
 	return ret;
 }
 
-static int tell_unmet(struct paths_work *pw, struct btrkit_error *err)
+static int report_unmet(struct paths_work *pw, struct btrkit_error *err)
 {
 	int ret = 0;
 
@@ -285,7 +285,7 @@ static int tell_unmet(struct paths_work *pw, struct btrkit_error *err)
 		if (!unmet)
 			continue;
 		err_corrupt(&what, NULL, "directories that are not reachable from the root directory: %" PRIu32, unmet);
-		ret = paths_tell(pw, s->root.id, &what, err);
+		ret = paths_report(pw, s->root.id, &what, err);
 	}
 	return ret;
 }
@@ -327,7 +327,7 @@ int paths_link(struct paths_work *pw, struct btrkit_error *err)
 	free(pw->found.at);
 	pw->found = (struct array){ 0 };
 	if (!ret)
-		ret = tell_unmet(pw, err);
+		ret = report_unmet(pw, err);
 	return ret ? ret : list_tops(pw, err);
 }
 

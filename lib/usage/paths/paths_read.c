@@ -23,14 +23,14 @@ struct reading {
 	size_t num_batches;
 };
 
-int paths_tell(struct paths_work *pw, uint64_t subvolume, struct btrkit_error *what, struct btrkit_error *err)
+int paths_report(struct paths_work *pw, uint64_t subvolume, struct btrkit_error *what, struct btrkit_error *err)
 {
 	err_at_tree(what, subvolume);
 	return usage_damage(&pw->w, what->err, what, err);
 }
 
-int paths_blame(struct paths_batch *b, const uint8_t *leaf, uint32_t slot, int ret, struct btrkit_error *what,
-		struct btrkit_error *err)
+int paths_report_item(struct paths_batch *b, const uint8_t *leaf, uint32_t slot, int ret, struct btrkit_error *what,
+		      struct btrkit_error *err)
 {
 	const struct btrkit_key key = block_item(leaf, slot).key;
 
