@@ -2,40 +2,8 @@
 #include "lib/modify/rename.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 #include "lib/base/err.h"
-
-#define DEPTH_MAX (1u << 20)
-
-/* An entry leads to a subvolume: the rename has to be exclusive. */
-#define ALONE 2
-
-/* @return 0; ALONE; <0 */
-static int find_side(struct rename_side *s, struct btrkit_error *err)
-{
-	int ret = name_find(s->op, s->dir, &s->name, &s->entry, err);
-
-	s->there = !ret;
-	if (!ret && s->entry.location.type != KEY_INODE_ITEM)
-		return ALONE;
-	return ret < 0 ? ret : 0;
-}
-
-static int find_both(struct renaming *r, struct btrkit_error *err)
-{
-	int ret = op_inode_get(r->op, r->dir[0].inode, &r->dir[0], err);
-
-	if (!ret && r->to.dir != &r->dir[0])
-		ret = op_inode_get(r->op, r->dir[1].inode, &r->dir[1], err);
-	if (!ret)
-		ret = op_check_is_dir(r->from.dir, err);
-	if (!ret)
-		ret = op_check_is_dir(r->to.dir, err);
-	if (!ret)
-		ret = find_side(&r->from, err);
-	return ret ? ret : find_side(&r->to, err);
-}
 
 static bool same_entry(bool there, const struct name_entry *a, const struct rename_side *now)
 {
@@ -52,7 +20,7 @@ static int lock_all(struct renaming *r, struct btrkit_error *err)
 
 	delayed_lock(r->op->t, inodes, 2, &r->op->locks);
 	do {
-		ret = find_both(r, err);
+		ret = rename_find(r, false, err);
 		if (ret)
 			return ret;
 		from = r->from;
@@ -64,7 +32,7 @@ static int lock_all(struct renaming *r, struct btrkit_error *err)
 			inodes[n++] = to.entry.location.objectid;
 		delayed_unlock(&r->op->locks);
 		delayed_lock(r->op->t, inodes, n, &r->op->locks);
-		ret = find_both(r, err);
+		ret = rename_find(r, false, err);
 		if (ret)
 			return ret;
 	} while (!same_entry(from.there, &from.entry, &r->from) || !same_entry(to.there, &to.entry, &r->to));
@@ -72,40 +40,6 @@ static int lock_all(struct renaming *r, struct btrkit_error *err)
 		return err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)from.name.len, from.name.bytes);
 	ret = rename_get_inode(&r->from, err);
 	return ret || !r->to.there ? ret : rename_get_inode(&r->to, err);
-}
-
-int rename_parent(struct op *op, uint64_t inode, uint64_t *ret, struct btrkit_error *err)
-{
-	struct item item;
-	int r;
-
-	delayed_lock(op->t, &inode, 1, &op->locks);
-	r = delayed_seek(op->t, &op->reader, &KEY(inode, KEY_INODE_REF, 0), &item, err);
-	if (!r && item.key.type != KEY_INODE_REF)
-		r = 1;
-	if (r == 1)
-		r = err_set(err, BTRKIT_NOT_FOUND, "directory %" PRIu64 " has no parent", inode);
-	if (!r)
-		*ret = item.key.offset;
-	delayed_unlock(&op->locks);
-	return r;
-}
-
-/* Whether @dir is @inode or is below it. @return 0: it is not; 1: it is; <0 */
-static int is_below(struct op *op, uint64_t dir, uint64_t inode, struct btrkit_error *err)
-{
-	int ret = 0;
-
-	for (unsigned depth = 0; !ret; depth++) {
-		if (dir == inode)
-			return 1;
-		if (dir == OID_FIRST_FREE)
-			return 0;
-		if (depth == DEPTH_MAX)
-			return err_corrupt(err, NULL, "directory %" PRIu64 " is below itself", dir);
-		ret = rename_parent(op, dir, &dir, err);
-	}
-	return ret;
 }
 
 /* Refuses to move a directory below itself. Call with the lock of renames, and no others. */
@@ -116,19 +50,12 @@ static int check_loops(struct renaming *r, struct btrkit_error *err)
 	int ret;
 
 	delayed_lock(r->op->t, dirs, 2, &r->op->locks);
-	ret = find_both(r, err);
+	ret = rename_find(r, false, err);
 	delayed_unlock(&r->op->locks);
 	/* Other reasons to fail are checked after everything is locked. */
 	if (ret || !r->from.there || r->flags & (r->to.there ? in_the_way : missing))
 		return ret;
-	/* Only a directory can be above something. The types in the entries are verified after everything is locked. */
-	if (r->from.entry.type == FT_DIR)
-		ret = is_below(r->op, dirs[1], r->from.entry.location.objectid, err);
-	if (ret)
-		return ret < 0 ? ret : rename_loops(r, false, err);
-	if (r->to.there && r->to.entry.type == FT_DIR)
-		ret = is_below(r->op, dirs[0], r->to.entry.location.objectid, err);
-	return ret == 1 ? rename_loops(r, true, err) : ret;
+	return rename_check_loops(r, false, err);
 }
 
 /* No other thread moves directories meanwhile, but the names may lead elsewhere by the time everything is locked. */
@@ -164,7 +91,7 @@ static int rename_locked(struct renaming *r, bool *orphan, struct btrkit_error *
 	return ret ? ret : rename_do(r, orphan, err);
 }
 
-/* @return 0; ALONE; <0 */
+/* @return 0; RENAME_EXCLUSIVE; <0 */
 static int rename_inodes(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
 			 unsigned flags, struct btrkit_error *err)
 {
@@ -217,6 +144,6 @@ int btrkit_txn_rename(struct btrkit_txn *txn, const struct btrkit_place *from, c
 		return err_set(err, BTRKIT_INVALID, "invalid rename flags 0x%x", flags);
 	ret = verify_names(txn, from, to, err);
 	if (!ret)
-		ret = from->root == to->root ? rename_inodes(txn, from, to, flags, err) : ALONE;
-	return ret == ALONE ? rename_exclusive(txn, from, to, flags, err) : ret;
+		ret = from->root == to->root ? rename_inodes(txn, from, to, flags, err) : RENAME_EXCLUSIVE;
+	return ret == RENAME_EXCLUSIVE ? rename_exclusive(txn, from, to, flags, err) : ret;
 }

@@ -2,7 +2,10 @@
 #ifndef BTRKIT_MODIFY_RENAME_H
 #define BTRKIT_MODIFY_RENAME_H
 
-/* Renames. rename.c does those that run along with other operations, rename_exclusive.c the exclusive ones. */
+/*
+ * Renames. rename.c does those that run along with other operations, rename_exclusive.c the exclusive ones. What they
+ * have in common: rename_find.c finds both sides, and rename_sides.c checks and changes them.
+ */
 
 #include "lib/modify/remove.h"
 #include "lib/modify/roots.h"
@@ -41,13 +44,23 @@ static inline uint32_t rename_bytes(const struct btrkit_place *from, const struc
 /* Reads the inode that an entry leads to. @return 0; -EUCLEAN: its type differs from that in the entry; <0 */
 int rename_get_inode(struct rename_side *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Finds the parent of a directory, which only renames change. @return 0; -ENOENT; <0 */
-int rename_parent(struct op *op, uint64_t inode, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Besides 0 and errors, the result of looking for a side. */
+enum rename_result {
+	RENAME_EXCLUSIVE = 2 /* an entry does not lead to an inode: the rename has to be an exclusive operation */
+};
+
 /*
- * The error for a rename that would put a directory into itself. @above: what has the new name is an ancestor of the
- * other. @return <0
+ * Reads both directories, whose numbers are known, and finds the entries in them. @exclusive: this is an exclusive
+ * operation, which reads the inodes and subvolumes, too.
+ * @return 0; RENAME_EXCLUSIVE, unless this is; -ENOTDIR; <0
  */
-int rename_loops(const struct renaming *r, bool above, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int rename_find(struct renaming *r, bool exclusive, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Refuses to put a directory into itself. Unless the operation is exclusive, call it with the lock of renames, and no
+ * others.
+ * @return 0; -EINVAL; -ENOTEMPTY: what has the new name is an ancestor of the other; <0
+ */
+int rename_check_loops(const struct renaming *r, bool exclusive, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Checks everything else, once both sides are found. @return 0; <0 */
 int rename_check(struct renaming *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;

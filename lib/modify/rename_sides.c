@@ -19,13 +19,6 @@ int rename_get_inode(struct rename_side *s, struct btrkit_error *err)
 	return ret ? ret : name_check_type(s->op, s->dir, &s->name, &s->entry, &s->in, err);
 }
 
-int rename_loops(const struct renaming *r, bool above, struct btrkit_error *err)
-{
-	if (above && !(r->flags & BTRKIT_RENAME_EXCHANGE))
-		return err_system(err, ENOTEMPTY, "\"%.*s\"", (int)r->to.name.len, r->to.name.bytes);
-	return err_set(err, BTRKIT_INVALID, "cannot move a directory into itself");
-}
-
 /* Checks whether the name of a side may be removed. @directory: the side must be a directory, otherwise it must not. */
 static int verify_leaves(const struct rename_side *s, bool directory, struct btrkit_error *err)
 {
