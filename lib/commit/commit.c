@@ -2,7 +2,6 @@
 /* The commit: the order of its steps, and what remains if one fails. */
 #include "lib/commit/commit.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "lib/commit/clock.h"
@@ -77,15 +76,6 @@ static void tell_state(enum btrkit_commit_state state, struct btrkit_error *err)
 	strcat(err->message, words[state]);
 }
 
-/* Waiting operations may be reading the sector and node sizes, so leave these, which never change, untouched. */
-static void take_super(struct super *to, const struct super *from)
-{
-	const size_t sizes = offsetof(struct super, sectorsize), rest = offsetof(struct super, compat);
-
-	memcpy(to, from, sizes);
-	memcpy((uint8_t *)to + rest, (const uint8_t *)from + rest, sizeof(*to) - rest);
-}
-
 /* Make the handle use the state that is on the devices now. */
 static void become_new(struct btrkit_txn *txn, const struct super *super)
 {
@@ -95,7 +85,7 @@ static void become_new(struct btrkit_txn *txn, const struct super *super)
 	stats->commits++;
 	stats->nodes_copied += txn->overlay->copied;
 	stats->nodes_created += txn->overlay->created;
-	take_super(&fs->super, super);
+	fs->super = *super;
 	fs->items = super_item_ctx(super);
 	txn->overlay = overlay_commit(txn->overlay);
 	space_committed(txn->space);

@@ -58,7 +58,7 @@ static int by_address(const void *a, const void *b)
 /* Maximum size of a checksum item that Linux creates. */
 static uint32_t item_max(const struct btrkit_fs *fs)
 {
-	const uint32_t room = leaf_room(fs->items.nodesize) - 2 * (uint32_t)sizeof(struct disk_item);
+	const uint32_t room = leaf_room(fs->geometry.nodesize) - 2 * (uint32_t)sizeof(struct disk_item);
 
 	return (room / fs->items.csum_size - 1) * fs->items.csum_size;
 }

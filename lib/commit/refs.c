@@ -258,7 +258,7 @@ int refs_change(struct refs *r, const struct extent_change *change, struct btrki
 
 int refs_set_full_backref(struct refs *r, uint64_t bytenr, unsigned level, struct btrkit_error *err)
 {
-	const struct range extent = { bytenr, r->txn->fs->super.nodesize };
+	const struct range extent = { bytenr, r->txn->fs->geometry.nodesize };
 	struct ref_head *h;
 	int ret = get_head(r, &extent, false, level, &h, err);
 
@@ -295,7 +295,7 @@ int refs_find_item(struct edit_tree *t, const struct range *extent, bool data, u
 int refs_lookup(struct refs *r, uint64_t bytenr, unsigned level, uint64_t *count, uint64_t *flags,
 		struct btrkit_error *err)
 {
-	const struct range extent = { bytenr, r->txn->fs->super.nodesize };
+	const struct range extent = { bytenr, r->txn->fs->geometry.nodesize };
 	const struct ref_head *h = find(r, bytenr);
 	struct extent_item item = { .flags = EXTENT_FLAG_TREE_BLOCK };
 	struct edit_tree *t;

@@ -29,7 +29,7 @@ struct refs_batch {
 
 int refs_batch_create(struct refs *r, struct refs_batch **ret, struct btrkit_error *err)
 {
-	const uint32_t nodesize = r->txn->fs->super.nodesize;
+	const uint32_t nodesize = r->txn->fs->geometry.nodesize;
 	struct refs_batch *b = calloc(1, sizeof(*b));
 	int res;
 
@@ -126,7 +126,7 @@ int refs_batch_end(struct refs_batch *b, struct btrkit_error *err)
 /* Linux's limit. A reference that would make the item as large is keyed. */
 static uint32_t item_limit(const struct refs_batch *b)
 {
-	return (leaf_room(b->r->txn->fs->super.nodesize) >> 4) - (uint32_t)sizeof(struct disk_item);
+	return (leaf_room(b->r->txn->fs->geometry.nodesize) >> 4) - (uint32_t)sizeof(struct disk_item);
 }
 
 /* Change one reference, inline or keyed. @key: key of the extent item, which does not exist yet if @fresh */

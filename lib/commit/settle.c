@@ -122,7 +122,7 @@ int txn_write_root(struct btrkit_txn *txn, struct edit_tree *t, struct btrkit_er
 {
 	const struct tree_root *root = &t->c.root;
 	const struct btrkit_key key = KEY(root->id, KEY_ROOT_ITEM, root->key_offset);
-	const uint64_t nodesize = txn->fs->super.nodesize;
+	const uint64_t nodesize = txn->fs->geometry.nodesize;
 	struct disk_root_item d = { .refs = { { 0 } } };
 	struct edit_tree *roots;
 	uint32_t size = 0;

@@ -35,7 +35,7 @@ static int alloc_block(void *ctx, uint64_t owner, unsigned level, const struct b
 		       struct btrkit_error *err)
 {
 	struct btrkit_txn *txn = ctx;
-	const uint32_t nodesize = txn->fs->super.nodesize;
+	const uint32_t nodesize = txn->fs->geometry.nodesize;
 	struct extent_change add = {
 		.num_bytes = nodesize,
 		.level = (uint8_t)level,
@@ -148,7 +148,7 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 	struct range r;
 	int res;
 
-	res = space_alloc(txn->space, BG_DATA, min, max, txn->fs->super.sectorsize, &r, err);
+	res = space_alloc(txn->space, BG_DATA, min, max, txn->fs->geometry.sectorsize, &r, err);
 	if (!res)
 		res = new_data(txn, &r, err);
 	if (!res)
@@ -173,5 +173,5 @@ int txn_alloc_data_exact(struct btrkit_txn *txn, const struct range *r, struct b
 
 uint64_t txn_bytes(const struct btrkit_txn *txn)
 {
-	return overlay_in_memory(txn->overlay) * (sizeof(struct node) + txn->fs->super.nodesize) + txn->data_bytes;
+	return overlay_in_memory(txn->overlay) * (sizeof(struct node) + txn->fs->geometry.nodesize) + txn->data_bytes;
 }

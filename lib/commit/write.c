@@ -230,7 +230,7 @@ static int write_unit(void *ctx, void *slot, struct btrkit_error *err)
 
 static int give_out(const struct writing *w, struct pipeline *p, struct btrkit_error *err)
 {
-	const size_t each = UNIT_BYTES / w->txn->fs->super.nodesize;
+	const size_t each = UNIT_BYTES / w->txn->fs->geometry.nodesize;
 
 	for (size_t i = 0; i < w->num_blocks; i += each) {
 		struct unit *u;
@@ -250,7 +250,7 @@ static int give_out(const struct writing *w, struct pipeline *p, struct btrkit_e
 static int write_units(struct writing *w, struct btrkit_error *err)
 {
 	const struct pipeline_ops ops = { prepare, write_unit, w };
-	const bool alone = w->num_blocks * (uint64_t)w->txn->fs->super.nodesize <= UNIT_BYTES;
+	const bool alone = w->num_blocks * (uint64_t)w->txn->fs->geometry.nodesize <= UNIT_BYTES;
 	struct unit units[UNITS] = { 0 };
 	struct pipeline *p = NULL;
 	void *slots[UNITS];
@@ -347,12 +347,12 @@ int txn_write_early(struct btrkit_txn *txn, struct btrkit_error *err)
 	struct overlay *o = txn->overlay;
 	struct sort_entry leaves[EARLY_LEAVES];
 	struct writing w = { .txn = txn, .blocks = leaves };
-	const uint64_t wanted = txn->early_bytes / txn->fs->super.nodesize / EARLY_PART;
+	const uint64_t wanted = txn->early_bytes / txn->fs->geometry.nodesize / EARLY_PART;
 	const size_t n = wanted < 2 ? 2 : wanted < EARLY_LEAVES ? (size_t)wanted : EARLY_LEAVES;
 	int ret;
 
 	/* The latest leaves are still being filled. */
-	if (overlay_in_memory(o) * txn->fs->super.nodesize < txn->early_bytes || o->num_young < n)
+	if (overlay_in_memory(o) * txn->fs->geometry.nodesize < txn->early_bytes || o->num_young < n)
 		return 0;
 	w.num_blocks = overlay_take_full(o, n / 2, leaves, n);
 	w.num_blocks = leave_out_full_stripes(txn->fs->volume, leaves, w.num_blocks);

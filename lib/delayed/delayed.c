@@ -72,7 +72,7 @@ static int find_edit_tree(struct delayed_tree *t, uint64_t id, struct btrkit_err
 		ret = overlay_tree(txn->overlay, id, &t->edit, err);
 	if (ret)
 		return ret;
-	t->blocks = item.bytes_used / txn->fs->super.nodesize;
+	t->blocks = item.bytes_used / txn->fs->geometry.nodesize;
 	t->read_only = item.flags & ROOT_SUBVOL_RDONLY;
 	return 0;
 }
@@ -181,7 +181,7 @@ static int change_ref(struct delayed_tree *t, const struct delayed_inode *in, co
 
 static int check_size(const struct delayed_tree *t, uint32_t size, struct btrkit_error *err)
 {
-	if (size > leaf_room(t->delayed->txn->fs->super.nodesize) - sizeof(struct disk_item))
+	if (size > leaf_room(t->delayed->txn->fs->geometry.nodesize) - sizeof(struct disk_item))
 		return err_set(err, BTRKIT_INVALID, "item of %" PRIu32 " bytes is too large for a leaf", size);
 	return 0;
 }

@@ -57,7 +57,7 @@ bool delayed_count_leaf(struct delayed_tree *t, const struct btrkit_key *key)
 		return true;
 	if (seen->own)
 		return false;
-	slot = &t->leaves[(seen->bytenr / t->edit->c.fs->items.nodesize) % DELAYED_LEAVES];
+	slot = &t->leaves[(seen->bytenr / t->edit->c.fs->geometry.nodesize) % DELAYED_LEAVES];
 	/* If two leaves share a slot, the second is counted again. */
 	return atomic_exchange(slot, seen->bytenr) != seen->bytenr;
 }

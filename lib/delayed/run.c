@@ -320,7 +320,7 @@ static int run_tree(struct delayed_tree *t, unsigned threads, struct btrkit_erro
 	b->t = t;
 	b->n = b->num_gone = 0;
 	b->bytes = 0;
-	b->room = leaf_room(t->edit->c.fs->items.nodesize);
+	b->room = leaf_room(t->edit->c.fs->geometry.nodesize);
 	each(DELAYED_SHARDS, threads, sort_shard, t);
 	ret = collect(t, &all, &n, err);
 	for (size_t i = 0; !ret && i < n; i++) {

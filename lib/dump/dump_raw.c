@@ -346,7 +346,7 @@ int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum b
 	uint8_t *buf;
 	int ret, written;
 
-	if (bytenr % fs->super.sectorsize)
+	if (bytenr % fs->geometry.sectorsize)
 		return err_set(err, BTRKIT_INVALID, "block %" PRIu64 " is not aligned to the sectorsize", bytenr);
 	buf = malloc(r.size);
 	if (!buf)

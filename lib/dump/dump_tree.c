@@ -33,7 +33,7 @@ static int dump_chosen_blocks(struct dump_report *r, struct btrkit_error *err)
 
 		if (i && blocks[i] == blocks[i - 1])
 			continue;
-		if (blocks[i] % r->fs->super.sectorsize)
+		if (blocks[i] % r->fs->geometry.sectorsize)
 			ret = err_set(err, BTRKIT_INVALID, "block %" PRIu64 " is not aligned to the sectorsize",
 				      blocks[i]);
 		else if (dump_select_tree(&r->select, 0, true, false, &what))

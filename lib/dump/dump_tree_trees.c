@@ -131,7 +131,7 @@ static int tell_lost(void *ctx, int ret, const struct btrkit_error *what)
 static bool says_where(const struct dump_report *r, const struct item *item, struct root_item *ret)
 {
 	return item->key.objectid && root_item_read(item, ret) && ret->level < LEVELS_MAX &&
-	       !(ret->bytenr % r->fs->super.sectorsize);
+	       !(ret->bytenr % r->fs->geometry.sectorsize);
 }
 
 /* Report an invalid root item. */

@@ -12,7 +12,7 @@
 
 int data_reader_init(struct data_reader *r, struct btrkit_fs *fs, struct btrkit_error *err)
 {
-	const size_t sectors = DATA_PIECE / fs->items.sectorsize;
+	const size_t sectors = DATA_PIECE / fs->geometry.sectorsize;
 	struct tree_root root = { 0 };
 	int ret;
 
@@ -38,7 +38,7 @@ void data_reader_release(struct data_reader *r)
 static void take_sums(struct data_reader *r, uint64_t logical, size_t sectors)
 {
 	const struct item *item = &r->csums.item;
-	const uint32_t size = r->fs->items.csum_size, unit = r->fs->items.sectorsize;
+	const uint32_t size = r->fs->items.csum_size, unit = r->fs->geometry.sectorsize;
 	const uint64_t count = item->size / size;
 
 	for (size_t i = 0; i < sectors; i++) {
@@ -55,7 +55,7 @@ static void take_sums(struct data_reader *r, uint64_t logical, size_t sectors)
 /* Finds the checksums of a piece. */
 static int find_sums(struct data_reader *r, uint64_t logical, size_t sectors, struct btrkit_error *err)
 {
-	const uint64_t end = logical + (uint64_t)sectors * r->fs->items.sectorsize;
+	const uint64_t end = logical + (uint64_t)sectors * r->fs->geometry.sectorsize;
 	struct cursor *c = &r->csums;
 	int ret;
 
@@ -85,10 +85,10 @@ static int verify_sector(void *ctx, const void *buf, struct btrkit_error *err)
 {
 	const struct verify_ctx *v = ctx;
 	const struct btrkit_fs *fs = v->r->fs;
-	const uint32_t size = fs->items.csum_size, unit = fs->items.sectorsize;
+	const uint32_t size = fs->items.csum_size, unit = fs->geometry.sectorsize;
 	uint8_t sum[CSUM_SIZE_MAX];
 
-	fs->rules.csum->compute(buf, unit, sum);
+	fs->geometry.csum->compute(buf, unit, sum);
 	if (memcmp(sum, v->r->sums + v->sector * size, size))
 		return err_corrupt(err, "csum", "data checksum mismatch");
 	return 0;
@@ -101,7 +101,7 @@ static int verify_sector(void *ctx, const void *buf, struct btrkit_error *err)
  */
 static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, size_t len, struct btrkit_error *err)
 {
-	const uint32_t unit = r->fs->items.sectorsize;
+	const uint32_t unit = r->fs->geometry.sectorsize;
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct verify_ctx ctx = { r, 0 };
 	bool is_read;

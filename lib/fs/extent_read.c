@@ -65,7 +65,7 @@ static int load_compressed(struct extent_reader *r, const struct file_extent *fe
 	ret = data_read(&r->data, fe->disk_bytenr, stored, fe->disk_num_bytes, r->verify, err);
 	if (!ret)
 		ret = codec_decompress(fe->compression, stored, fe->disk_num_bytes, r->plain, fe->ram_bytes,
-				       r->fs->items.sectorsize, err);
+				       r->fs->geometry.sectorsize, err);
 	free(stored);
 	if (ret)
 		return ret;
@@ -78,7 +78,7 @@ static int load_compressed(struct extent_reader *r, const struct file_extent *fe
 /* Loads the sector at @logical into r->plain, unless it is there already. */
 static int load_sector(struct extent_reader *r, uint64_t logical, struct btrkit_error *err)
 {
-	const uint32_t unit = r->fs->items.sectorsize;
+	const uint32_t unit = r->fs->geometry.sectorsize;
 	int ret;
 
 	if (!r->plain_compressed && r->plain_bytenr == logical && r->plain_len == unit)
@@ -97,7 +97,7 @@ static int load_sector(struct extent_reader *r, uint64_t logical, struct btrkit_
 /* Reads uncompressed bytes: full sectors directly to their destination, partial ones at the ends via r->plain. */
 static int read_stored(struct extent_reader *r, uint64_t logical, uint8_t *to, size_t len, struct btrkit_error *err)
 {
-	const uint32_t unit = r->fs->items.sectorsize;
+	const uint32_t unit = r->fs->geometry.sectorsize;
 	int ret = 0;
 
 	while (!ret && len) {
@@ -139,7 +139,7 @@ static int read_inline(struct extent_reader *r, const struct file_extent *fe, ui
 		ret = make_plain(r, fe->ram_bytes, err);
 	if (!ret)
 		ret = codec_decompress_inline(fe->compression, fe->inline_data, fe->inline_len, r->plain,
-					      fe->ram_bytes, r->fs->items.sectorsize, err);
+					      fe->ram_bytes, r->fs->geometry.sectorsize, err);
 	if (!ret)
 		memcpy(to, r->plain + offset, len);
 	return ret;

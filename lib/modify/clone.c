@@ -43,7 +43,7 @@ static int check_source(const struct cloning *c, struct btrkit_error *err)
 static int check_clone(struct cloning *c, struct btrkit_error *err)
 {
 	const struct btrkit_clone *a = c->what;
-	const uint64_t sector = c->w.op->txn->fs->super.sectorsize, from = a->from_offset, to = a->to_offset;
+	const uint64_t sector = c->w.op->txn->fs->geometry.sectorsize, from = a->from_offset, to = a->to_offset;
 	const uint64_t size = le64_get(c->source.item.size), old = le64_get(c->w.in.item.size);
 	int ret = check_source(c, err);
 
@@ -125,7 +125,7 @@ static int check_inline(struct cloning *c, uint64_t bytes, struct btrkit_error *
 
 static int clone_inline(struct cloning *c, const struct extent_at *x, struct btrkit_error *err)
 {
-	const uint32_t sector = c->w.op->txn->fs->super.sectorsize;
+	const uint32_t sector = c->w.op->txn->fs->geometry.sectorsize;
 	const bool verify = false; /* inline data is protected by the checksum of its tree block */
 	const uint64_t to = target_of(c, c->at);
 	uint64_t done;

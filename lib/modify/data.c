@@ -49,7 +49,7 @@ int data_add_sums(struct op *op, uint64_t logical, const uint8_t *sums, size_t n
 		return 0;
 	sync_lock_space(&op->txn->sync);
 	op->changed = true;
-	ret = csums_add(op->txn, logical, sums, n * op->txn->fs->rules.csum->size, err);
+	ret = csums_add(op->txn, logical, sums, n * op->txn->fs->geometry.csum->size, err);
 	sync_unlock_space(&op->txn->sync);
 	return ret;
 }
@@ -159,7 +159,7 @@ int data_read_extent(struct op *op, const struct extent_at *x, uint64_t offset, 
 
 int data_read_sector(struct op *op, const struct op_inode *in, uint64_t offset, uint8_t *to, struct btrkit_error *err)
 {
-	const uint32_t sector = op->txn->fs->super.sectorsize;
+	const uint32_t sector = op->txn->fs->geometry.sectorsize;
 	const bool verify = !(le64_get(in->item.flags) & INODE_NODATASUM);
 	const uint64_t size = le64_get(in->item.size), left = size > offset ? size - offset : 0;
 	struct extent_at x;

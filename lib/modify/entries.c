@@ -8,7 +8,7 @@
 
 uint32_t entry_room(const struct op *op)
 {
-	return leaf_room(op->txn->fs->super.nodesize) - (uint32_t)sizeof(struct disk_item);
+	return leaf_room(op->txn->fs->geometry.nodesize) - (uint32_t)sizeof(struct disk_item);
 }
 
 int entry_find(const struct item *item, const char *name, size_t len, struct dir_entry *ret, uint32_t *offset,

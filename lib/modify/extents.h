@@ -50,7 +50,7 @@ int extents_clear_behind(struct op *op, struct op_inode *in, uint64_t from, uint
 /* The maximum size of inline data. */
 static inline uint32_t extents_inline_max(const struct op *op)
 {
-	const uint32_t sector = op->txn->fs->super.sectorsize - 1, room = entry_room(op) - FILE_EXTENT_INLINE_START;
+	const uint32_t sector = op->txn->fs->geometry.sectorsize - 1, room = entry_room(op) - FILE_EXTENT_INLINE_START;
 
 	return room < sector ? room : sector;
 }
@@ -60,12 +60,12 @@ static inline uint32_t extents_inline_max(const struct op *op)
 
 static inline uint64_t sector_down(const struct op *op, uint64_t n)
 {
-	return n & ~((uint64_t)op->txn->fs->super.sectorsize - 1);
+	return n & ~((uint64_t)op->txn->fs->geometry.sectorsize - 1);
 }
 
 static inline uint64_t sector_up(const struct op *op, uint64_t n)
 {
-	return sector_down(op, n + op->txn->fs->super.sectorsize - 1);
+	return sector_down(op, n + op->txn->fs->geometry.sectorsize - 1);
 }
 
 #endif

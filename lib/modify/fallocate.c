@@ -107,7 +107,7 @@ static int punch_ends(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uin
 static int punch_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
 		     struct btrkit_error *err)
 {
-	const uint64_t sector = txn->fs->rules.sectorsize;
+	const uint64_t sector = txn->fs->geometry.sectorsize;
 	bool tried = false;
 	int ret = check_range(offset, len, err);
 
@@ -176,7 +176,7 @@ static int fill_gap(struct preallocating *p, uint64_t end, struct btrkit_error *
 	struct range r;
 	int ret;
 
-	ret = data_alloc(op, op->txn->fs->super.sectorsize, left < PREALLOC_MAX ? left : PREALLOC_MAX, &r, err);
+	ret = data_alloc(op, op->txn->fs->geometry.sectorsize, left < PREALLOC_MAX ? left : PREALLOC_MAX, &r, err);
 	if (!ret)
 		ret = extents_drop(op, &p->w.in, p->at, p->at + r.length, UINT32_MAX, &done, err);
 	if (ret)

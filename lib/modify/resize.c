@@ -61,7 +61,7 @@ int write_drop(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t f
 static int cut_inline(struct writing *w, uint64_t size, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(w->in.inode, KEY_EXTENT_DATA, 0);
-	const uint32_t sector = w->op->txn->fs->super.sectorsize;
+	const uint32_t sector = w->op->txn->fs->geometry.sectorsize;
 	const uint32_t len = FILE_EXTENT_INLINE_START + (uint32_t)size;
 	struct disk_file_extent d;
 	struct extent_at x;

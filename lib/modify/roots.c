@@ -191,7 +191,7 @@ static int add_uuid(struct edit_tree *t, uint8_t type, const uint8_t uuid[16], u
 			return 0;
 	/* As in Linux, a received subvolume is not recorded if the item is full. */
 	if (type == KEY_UUID_RECEIVED_SUBVOL &&
-	    size + sizeof(mine) > leaf_room(t->overlay->fs->items.nodesize) - sizeof(struct disk_item))
+	    size + sizeof(mine) > leaf_room(t->overlay->fs->geometry.nodesize) - sizeof(struct disk_item))
 		return 0;
 	bytes = malloc(size + sizeof(mine));
 	if (!bytes)

@@ -62,12 +62,12 @@ void store_bytes_copy(const struct store_bytes *b, uint32_t sector, uint64_t fro
 
 static uint32_t sector_of(const struct slot *t)
 {
-	return t->s->op->txn->fs->super.sectorsize;
+	return t->s->op->txn->fs->geometry.sectorsize;
 }
 
 static void sum_up(struct slot *t, const uint8_t *data, size_t len)
 {
-	const struct csum_kind *csum = t->s->op->txn->fs->rules.csum;
+	const struct csum_kind *csum = t->s->op->txn->fs->geometry.csum;
 	const uint32_t sector = sector_of(t);
 
 	for (size_t at = 0; t->s->sums && at < len; at += sector)
@@ -147,7 +147,7 @@ static int place_new(struct store *s, uint64_t from, uint64_t to, struct btrkit_
 
 		if (s->n == STORE_PIECES)
 			return too_many(err);
-		ret = data_alloc(s->op, s->op->txn->fs->super.sectorsize, to - from, &r, err);
+		ret = data_alloc(s->op, s->op->txn->fs->geometry.sectorsize, to - from, &r, err);
 		if (ret)
 			break;
 		note_piece(s, from, &r, r.length, COMPRESS_NONE);
@@ -206,7 +206,7 @@ static int place(struct store *s, uint64_t from, uint64_t to, struct btrkit_erro
 
 static void keep_sums(struct slot *t)
 {
-	const size_t size = t->s->op->txn->fs->rules.csum->size;
+	const size_t size = t->s->op->txn->fs->geometry.csum->size;
 
 	memcpy(t->s->sum_bytes + t->s->num_sums * size, t->sums, t->num_sums * size);
 	t->s->num_sums += t->num_sums;
@@ -266,11 +266,11 @@ static void release_slot(struct slot *t)
 
 static int init_slot(struct slot *t, struct store *s, struct btrkit_error *err)
 {
-	const uint32_t sector = s->op->txn->fs->super.sectorsize, unit = s->compression ? ENCODE_MAX : UNIT;
+	const uint32_t sector = s->op->txn->fs->geometry.sectorsize, unit = s->compression ? ENCODE_MAX : UNIT;
 	int ret;
 
 	*t = (struct slot){ .s = s };
-	t->sums = malloc((size_t)unit / sector * s->op->txn->fs->rules.csum->size);
+	t->sums = malloc((size_t)unit / sector * s->op->txn->fs->geometry.csum->size);
 	if (!t->sums)
 		return err_nomem(err);
 	if (!s->compression)
@@ -369,8 +369,8 @@ int store_run(struct store *s, struct btrkit_error *err)
 	ret = s->compression ? 0 : place(s, from, to, err);
 	if (ret)
 		return ret;
-	s->sum_bytes =
-		malloc((size_t)(to - from) / s->op->txn->fs->super.sectorsize * s->op->txn->fs->rules.csum->size);
+	s->sum_bytes = malloc((size_t)(to - from) / s->op->txn->fs->geometry.sectorsize *
+			      s->op->txn->fs->geometry.csum->size);
 	slots = calloc(n, sizeof(*slots));
 	list = calloc(n, sizeof(*list));
 	ret = s->sum_bytes && slots && list ? run_slots(s, threads, slots, list, n, from, to, err) : err_nomem(err);
@@ -381,7 +381,7 @@ int store_run(struct store *s, struct btrkit_error *err)
 
 int store_add_sums(struct store *s, struct btrkit_error *err)
 {
-	const uint32_t sector = s->op->txn->fs->super.sectorsize;
+	const uint32_t sector = s->op->txn->fs->geometry.sectorsize;
 	const uint8_t *at = s->sum_bytes;
 	int ret = 0;
 
@@ -390,7 +390,7 @@ int store_add_sums(struct store *s, struct btrkit_error *err)
 		const size_t n = (size_t)((fe->compression ? fe->disk_num_bytes : fe->num_bytes) / sector);
 
 		ret = data_add_sums(s->op, fe->disk_bytenr + fe->offset, at, n, err);
-		at += n * s->op->txn->fs->rules.csum->size;
+		at += n * s->op->txn->fs->geometry.csum->size;
 	}
 	return ret;
 }

@@ -133,7 +133,7 @@ static int make_tree(struct adding *a, const struct btrkit_new_subvolume *what, 
 		.inode = {
 			.generation = le64_put(1),
 			.size = le64_put(ROOT_INODE_SIZE),
-			.nbytes = le64_put(txn->fs->super.nodesize),
+			.nbytes = le64_put(txn->fs->geometry.nodesize),
 			.nlink = le32_put(1),
 			.mode = le32_put(S_IFDIR | 0755),
 			.flags = le64_put(INODE_ROOT_ITEM_INIT),
@@ -302,7 +302,7 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
 {
 	static const struct btrkit_new_snapshot plain = BTRKIT_NEW_SNAPSHOT_INIT;
 	/* Everything that the root block refers to gets another reference. */
-	const uint64_t refs = txn->fs->rules.nodesize / sizeof(struct disk_key_ptr);
+	const uint64_t refs = txn->fs->geometry.nodesize / sizeof(struct disk_key_ptr);
 	const struct ticket_exclusive exclusive = { .blocks = 8 * ROOTS_BLOCKS + 2, .refs = refs };
 	struct adding a = { .place = { .parent = root, .dir = dir, .name = { name, len } } };
 	int ret;

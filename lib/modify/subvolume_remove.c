@@ -227,7 +227,7 @@ static int drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t refs,
 int subvolume_drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t refs, bool *done,
 			struct btrkit_error *err)
 {
-	const uint64_t excess = tree_drop_excess(txn->fs->rules.nodesize);
+	const uint64_t excess = tree_drop_excess(txn->fs->geometry.nodesize);
 	const struct ticket_need need = { .removes = true };
 	const struct ticket_exclusive exclusive = {
 		.blocks = 3 * ROOTS_BLOCKS,

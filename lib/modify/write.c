@@ -49,7 +49,7 @@ int write_open_locked(struct writing *w, uint64_t inode, struct btrkit_error *er
 	w->compression = le64_get(w->in.item.flags) & plain ? COMPRESS_NONE : w->opts->compression;
 	if (w->compression == COMPRESS_LZO || w->compression == COMPRESS_ZSTD)
 		op_need_feature(w->op, w->compression == COMPRESS_LZO ? INCOMPAT_COMPRESS_LZO : INCOMPAT_COMPRESS_ZSTD);
-	w->edges = malloc(2 * (size_t)w->op->txn->fs->super.sectorsize);
+	w->edges = malloc(2 * (size_t)w->op->txn->fs->geometry.sectorsize);
 	return w->edges ? 0 : err_nomem(err);
 }
 
@@ -97,7 +97,7 @@ int write_is_inline(struct writing *w, uint64_t *size, struct btrkit_error *err)
 /* Prepares whole sectors for writing: the first and the last are completed with existing data. */
 static int fill_bytes(struct writing *w, uint64_t offset, const uint8_t *data, size_t len, struct btrkit_error *err)
 {
-	const uint32_t sector = w->op->txn->fs->super.sectorsize;
+	const uint32_t sector = w->op->txn->fs->geometry.sectorsize;
 	const uint64_t start = sector_down(w->op, offset), end = sector_up(w->op, offset + len), to = offset + len;
 	struct store_bytes *b = &w->bytes;
 	int ret = 0;
@@ -136,7 +136,7 @@ static int drop(struct writing *w, uint64_t from, uint64_t to, struct btrkit_err
 static int put_inline(struct writing *w, uint64_t size, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(w->in.inode, KEY_EXTENT_DATA, 0);
-	const uint32_t sector = w->op->txn->fs->super.sectorsize, room = extents_inline_max(w->op);
+	const uint32_t sector = w->op->txn->fs->geometry.sectorsize, room = extents_inline_max(w->op);
 	const uint32_t max = room < WRITE_INLINE_MAX ? room : WRITE_INLINE_MAX;
 	struct disk_file_extent d = { .generation = le64_put(w->op->txn->generation),
 				      .ram_bytes = le64_put(size),
@@ -222,7 +222,7 @@ static int put_stored(struct writing *w, uint64_t start, uint64_t end, struct st
 
 int write_sector(struct writing *w, uint64_t offset, uint64_t size, struct btrkit_error *err)
 {
-	const uint64_t end = offset + w->op->txn->fs->super.sectorsize;
+	const uint64_t end = offset + w->op->txn->fs->geometry.sectorsize;
 	const uint8_t compression = w->compression;
 	struct store *s = NULL;
 	int ret;

@@ -9,14 +9,14 @@
 
 struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len)
 {
-	const uint64_t sectors = len / txn->fs->rules.sectorsize + 2;
+	const uint64_t sectors = len / txn->fs->geometry.sectorsize + 2;
 	/* Each sector may replace an extent and become one, and each has a checksum. The capability is removed. */
 	const uint32_t extents = sectors < WRITE_ITEMS ? (uint32_t)sectors : WRITE_ITEMS;
 	const uint32_t item = sizeof(struct disk_item) + sizeof(struct disk_file_extent);
 
 	return (struct ticket_need){
 		.items = 3 * extents + 7,
-		.bytes = (3 * extents + 6) * item + (uint32_t)sectors * txn->fs->rules.csum->size + WRITE_INLINE_MAX,
+		.bytes = (3 * extents + 6) * item + (uint32_t)sectors * txn->fs->geometry.csum->size + WRITE_INLINE_MAX,
 	};
 }
 
@@ -26,7 +26,7 @@ static int verify_span(struct writing *w, uint64_t offset, size_t *len, struct b
 	uint64_t at = offset;
 	struct extent_at x;
 
-	if (*len / w->op->txn->fs->super.sectorsize < WRITE_ITEMS - 2)
+	if (*len / w->op->txn->fs->geometry.sectorsize < WRITE_ITEMS - 2)
 		return 0;
 	for (unsigned n = 0; n < WRITE_ITEMS; n++, at = x.end) {
 		const int ret = extents_next(w->op, w->in.inode, at, offset + *len, &x, err);

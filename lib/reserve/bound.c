@@ -125,7 +125,7 @@ static int find_shape(struct btrkit_txn *txn, uint64_t id, struct tree_shape *re
 	*ret = (struct tree_shape){ 0 };
 	if (r)
 		return r < 0 ? r : 0;
-	return shape_of(txn, &root, e, item.bytes_used / txn->fs->super.nodesize, ret, err);
+	return shape_of(txn, &root, e, item.bytes_used / txn->fs->geometry.nodesize, ret, err);
 }
 
 /* The size of the root tree is not stored anywhere, so derive it from the tree's root. */
@@ -134,7 +134,7 @@ static int root_tree_shape(struct btrkit_txn *txn, struct tree_shape *ret, struc
 	const struct tree_root *root = &txn->fs->root_tree;
 	const struct node_ref ref = { root->bytenr, root->generation, root->id, root->level, NULL };
 	const struct edit_tree *e = overlay_open_tree(txn->overlay, OID_ROOT_TREE);
-	const uint64_t capacity = leaf_room(txn->fs->super.nodesize) / sizeof(struct disk_key_ptr);
+	const uint64_t capacity = leaf_room(txn->fs->geometry.nodesize) / sizeof(struct disk_key_ptr);
 	uint64_t blocks;
 	struct node *n;
 	int r = node_get(txn->fs, &ref, &n, err);
@@ -298,7 +298,7 @@ static int find_file_trees(struct btrkit_txn *txn, struct bound *b, struct btrki
 /* Sizes of the bitmaps of all groups, and of the largest group. */
 static void count_bitmaps(struct btrkit_txn *txn, struct bound *b)
 {
-	const uint64_t part = (uint64_t)BITMAP_SECTORS * txn->fs->super.sectorsize;
+	const uint64_t part = (uint64_t)BITMAP_SECTORS * txn->fs->geometry.sectorsize;
 
 	for (size_t i = 0; i < b->groups; i++) {
 		const uint64_t n = space_group_at(txn->space, i)->item.length / part + 1, bytes = n * BITMAP_BYTES;
@@ -314,13 +314,13 @@ int bound_begin(struct btrkit_txn *txn, struct bound *ret, struct btrkit_error *
 	int r;
 
 	*ret = (struct bound){
-		.room = leaf_room(txn->fs->super.nodesize),
-		.sums_leaves = EXTENT_MAX / txn->fs->super.sectorsize * txn->fs->rules.csum->size /
-				       leaf_room(txn->fs->super.nodesize) +
+		.room = leaf_room(txn->fs->geometry.nodesize),
+		.sums_leaves = EXTENT_MAX / txn->fs->geometry.sectorsize * txn->fs->geometry.csum->size /
+				       leaf_room(txn->fs->geometry.nodesize) +
 			       2,
 		.groups = space_num_groups(txn->space),
 		.num_devices = le64_get(txn->super.num_devices),
-		.following_max = FOLLOWING_MAX / txn->fs->super.nodesize,
+		.following_max = FOLLOWING_MAX / txn->fs->geometry.nodesize,
 		.pending = refs_pending(txn->refs) + refs_queued(txn->refs) + exclusive->refs,
 		.pending_data = refs_pending_data(txn->refs) + exclusive->data,
 		.exclusive = exclusive->blocks,

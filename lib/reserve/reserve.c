@@ -41,7 +41,7 @@ static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, stru
 /* Count the free blocks in groups of a type, up to @enough. */
 static int count(struct btrkit_txn *txn, uint64_t type, uint64_t enough, uint64_t *ret, struct btrkit_error *err)
 {
-	const uint64_t size = txn->fs->super.nodesize, most = space_free_bytes(txn->space, type) / size;
+	const uint64_t size = txn->fs->geometry.nodesize, most = space_free_bytes(txn->space, type) / size;
 
 	/* If the total is too small, there is no need to look at the pieces. */
 	if (most < enough) {
@@ -101,13 +101,13 @@ int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *er
 static int global_reserve(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *err)
 {
 	static const uint64_t trees[] = { OID_EXTENT_TREE, OID_CSUM_TREE, OID_FREE_SPACE_TREE, OID_BLOCK_GROUP_TREE };
-	const uint64_t unit = (uint64_t)txn->fs->super.nodesize * LEVELS_MAX * 2;
+	const uint64_t unit = (uint64_t)txn->fs->geometry.nodesize * LEVELS_MAX * 2;
 	const unsigned of_an_unlink = 6;
 	struct tree_root root;
 	struct root_item item;
 	uint64_t used, least, n = of_an_unlink + 1;
 
-	used = txn->fs->super.nodesize;
+	used = txn->fs->geometry.nodesize;
 	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
 		int r = fs_try_root(txn->fs, trees[i], &root, &item, err);
 
@@ -186,7 +186,7 @@ static struct delayed_amount most_credit(const struct asking *a, const struct de
 static int begin_asking(struct btrkit_txn *txn, struct asking *a, struct btrkit_error *err)
 {
 	const struct delayed_amount removal = { REMOVAL_ITEMS, REMOVAL_BYTES, REMOVAL_ITEMS };
-	const uint64_t nodesize = txn->fs->super.nodesize;
+	const uint64_t nodesize = txn->fs->geometry.nodesize;
 	uint64_t later;
 	int ret = bound_begin(txn, &a->bound, err);
 
@@ -284,7 +284,7 @@ int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err)
 
 int txn_spare_mixed(struct btrkit_txn *txn, uint64_t min, uint64_t *max, struct btrkit_error *err)
 {
-	const uint64_t nodesize = txn->fs->super.nodesize;
+	const uint64_t nodesize = txn->fs->geometry.nodesize;
 	uint64_t need, pieces, keep, wanted = *max / nodesize + 1;
 	int ret;
 

@@ -107,7 +107,7 @@ static bool commit_frees_much(struct btrkit_txn *txn)
 
 	sync_lock_trees(&txn->sync);
 	much = txn->overlay &&
-	       txn->overlay->freed * txn->fs->super.nodesize > space_free_bytes(txn->space, BG_METADATA);
+	       txn->overlay->freed * txn->fs->geometry.nodesize > space_free_bytes(txn->space, BG_METADATA);
 	sync_unlock_trees(&txn->sync);
 	return much;
 }

@@ -42,7 +42,7 @@ static uint32_t make_item(const struct space *s, const struct chunk_plan *plan, 
 		.type = le64_put(plan->type),
 		.io_align = le32_put(CHUNK_STRIPE_LEN),
 		.io_width = le32_put(CHUNK_STRIPE_LEN),
-		.sector_size = le32_put(s->fs->items.sectorsize),
+		.sector_size = le32_put(s->fs->geometry.sectorsize),
 		.num_stripes = le16_put((uint16_t)plan->num_stripes),
 		.sub_stripes = le16_put(raid->flag == BG_RAID10 ? 2 : 1),
 	};

@@ -68,7 +68,7 @@ static uint64_t lower(uint64_t a, uint64_t b)
 /* Maximum number of stripes: the item must fit into a leaf, and that of a system chunk into the superblock's array. */
 static uint64_t stripes_max(const struct space *s, uint64_t type)
 {
-	const uint64_t leaf = leaf_room(s->fs->items.nodesize) - sizeof(struct disk_item);
+	const uint64_t leaf = leaf_room(s->fs->geometry.nodesize) - sizeof(struct disk_item);
 	const uint64_t array = SUPER_SYS_CHUNKS_SIZE - 2 * sizeof(struct disk_key) - sizeof(struct disk_chunk);
 	const uint64_t room = (type & BG_SYSTEM ? array : leaf) - sizeof(struct disk_chunk);
 

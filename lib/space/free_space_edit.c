@@ -290,7 +290,7 @@ static int count_ranges(struct free_space_editor *e, int delta, struct btrkit_er
 int free_space_edit(struct edit_tree *t, const struct block_group *group, const struct space_change *changes, size_t n,
 		    struct free_space_stats *stats, struct btrkit_error *err)
 {
-	const uint32_t sectorsize = t->overlay->fs->items.sectorsize;
+	const uint32_t sectorsize = t->overlay->fs->geometry.sectorsize;
 	struct free_space_editor e = { .t = t,
 				       .group = group,
 				       .limits = free_space_thresholds(group->length, sectorsize),

@@ -172,7 +172,7 @@ static int next_extent(struct free_space_tree *t, struct range *free, struct btr
 static int next_in_bitmap(struct free_space_tree *t, struct range *free, struct btrkit_error *err)
 {
 	const struct btrkit_key *key = &t->c.item.key;
-	const uint32_t unit = t->c.fs->items.sectorsize;
+	const uint32_t unit = t->c.fs->geometry.sectorsize;
 	const uint64_t bits = key->offset / unit;
 	int ret;
 

@@ -167,7 +167,7 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 	struct space_group *g;
 	int r;
 
-	r = free_map_create(&over, s->fs->items.sectorsize, &map, err);
+	r = free_map_create(&over, s->fs->geometry.sectorsize, &map, err);
 	if (r)
 		return r;
 	r = block_group_supers(s->fs, item, &supers, err);

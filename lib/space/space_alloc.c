@@ -63,7 +63,7 @@ static int find(struct space *s, struct space_group *g, uint64_t from, uint64_t 
 static int find_largest(struct space *s, struct space_group *g, uint64_t from, uint64_t min, uint64_t max,
 			uint64_t align, struct range *ret, struct btrkit_error *err)
 {
-	const uint32_t sector = s->fs->items.sectorsize;
+	const uint32_t sector = s->fs->geometry.sectorsize;
 	uint64_t largest = align >= g->unfit_align && g->unfit <= max ? g->unfit - sector : max;
 	struct range best;
 	int r;
@@ -102,7 +102,7 @@ int space_check_unused(struct cursor *extents, const struct range *r, struct btr
 	}
 	if (ret)
 		return ret < 0 ? ret : 0;
-	length = item->key.type == KEY_METADATA_ITEM ? extents->fs->items.nodesize : item->key.offset;
+	length = item->key.type == KEY_METADATA_ITEM ? extents->fs->geometry.nodesize : item->key.offset;
 	if (item->key.objectid < r->start && length <= r->start - item->key.objectid)
 		return 0;
 	return cursor_blame(extents, err_corrupt(err, NULL, "free space at %" PRIu64 " is in use", r->start), err);
@@ -219,7 +219,7 @@ static int pin(struct space *s, struct space_group *g, const struct range *r, st
 	int ret = 0;
 
 	if (!g->pinned)
-		ret = free_map_create(&over, s->fs->items.sectorsize, &g->pinned, err);
+		ret = free_map_create(&over, s->fs->geometry.sectorsize, &g->pinned, err);
 	if (!ret)
 		ret = free_map_add(g->pinned, r, err);
 	space_touch(s, g);

@@ -172,11 +172,11 @@ static int next_page(struct reader_v1 *r, struct btrkit_error *err)
 static int make_room(struct reader_v1 *r, const struct block_group *g, struct btrkit_error *err)
 {
 	struct space_cache_group *cache = r->cache;
-	const uint64_t span = 8ull * cache->page_size * r->c.fs->items.sectorsize;
+	const uint64_t span = 8ull * cache->page_size * r->c.fs->geometry.sectorsize;
 	const struct space_cache *h = &cache->header;
 
 	if (h->num_bitmaps > h->num_entries || h->num_bitmaps > g->length / span + 1 || h->num_bitmaps > r->pages ||
-	    h->num_entries > g->length / r->c.fs->items.sectorsize + h->num_bitmaps ||
+	    h->num_entries > g->length / r->c.fs->geometry.sectorsize + h->num_bitmaps ||
 	    h->num_entries > r->pages * (cache->page_size / sizeof(struct disk_space_cache_entry)))
 		return ignore(cache, "it cannot have %" PRIu64 " entries and %" PRIu64 " bitmaps", h->num_entries,
 			      h->num_bitmaps);
@@ -188,7 +188,7 @@ static int make_room(struct reader_v1 *r, const struct block_group *g, struct bt
 
 static int add_entry(struct reader_v1 *r, const struct disk_space_cache_entry *d, const struct block_group *g)
 {
-	const uint64_t sector = r->c.fs->items.sectorsize, span = 8 * sector * r->cache->page_size;
+	const uint64_t sector = r->c.fs->geometry.sectorsize, span = 8 * sector * r->cache->page_size;
 	const uint64_t at = le64_get(d->offset), bytes = le64_get(d->bytes);
 	struct space_cache_group *cache = r->cache;
 
@@ -428,7 +428,7 @@ int space_cache_load_at(struct btrkit_fs *fs, const struct tree_root *root_tree,
 			struct space_cache_group *ret, struct btrkit_error *err)
 {
 	/* The page size is that of Linux, which writes this cache only if it equals the sector size. */
-	struct space_cache_group cache = { .page_size = fs->items.sectorsize, .end = group->start + group->length };
+	struct space_cache_group cache = { .page_size = fs->geometry.sectorsize, .end = group->start + group->length };
 	struct reader_v1 r = { .cache = &cache };
 	int result;
 

@@ -64,7 +64,7 @@ static bool is_free(const struct space_group *g, const struct range *r)
 static int check_range(const struct space *s, const struct range *r, const struct space_group *g,
 		       struct btrkit_error *err)
 {
-	const uint64_t sector = s->fs->items.sectorsize;
+	const uint64_t sector = s->fs->geometry.sectorsize;
 	int ret = 0;
 
 	if (!r->length || r->start % sector || r->length % sector)

@@ -61,9 +61,9 @@ int space_sort_full_stripes(struct space *s, struct space_group *g, struct btrki
 
 	if (!g->full_stripe)
 		return 0;
-	ret = free_map_create(&over, s->fs->items.sectorsize, &whole, err);
+	ret = free_map_create(&over, s->fs->geometry.sectorsize, &whole, err);
 	if (!ret)
-		ret = free_map_create(&over, s->fs->items.sectorsize, &rest, err);
+		ret = free_map_create(&over, s->fs->geometry.sectorsize, &rest, err);
 	if (!ret)
 		ret = split_all(g, whole, rest, err);
 	if (!ret && g->closed)

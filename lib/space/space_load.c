@@ -158,7 +158,7 @@ static int load(struct loader *l, int (*by)(struct loader *l, struct btrkit_erro
 	int ret;
 
 	l->bytes = 0;
-	ret = free_map_create(&over, l->s->fs->items.sectorsize, &l->map, err);
+	ret = free_map_create(&over, l->s->fs->geometry.sectorsize, &l->map, err);
 	if (!ret)
 		ret = by(l, err);
 	if (ret)

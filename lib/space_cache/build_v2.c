@@ -70,7 +70,7 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 {
 	struct build *b = ctx;
 	const struct btrkit_fs *fs = b->cv->fs;
-	const uint32_t size = fs->items.nodesize;
+	const uint32_t size = fs->geometry.nodesize;
 	int ret = 0;
 
 	if (full_stripe_wanted(fs->volume, bytenr))
@@ -152,7 +152,7 @@ static int build_tree(struct build *b, struct tree_root *root, struct btrkit_err
 		ret = bulk_create(&config, &bulk, err);
 	if (ret)
 		return ret;
-	ret = free_space_build(&b->ranges, fs->items.sectorsize, bulk, &built, err);
+	ret = free_space_build(&b->ranges, fs->geometry.sectorsize, bulk, &built, err);
 	if (!ret)
 		ret = bulk_finish(bulk, root, err);
 	bulk_destroy(bulk);

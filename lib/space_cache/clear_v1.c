@@ -219,7 +219,7 @@ static int remove_nameless(struct clearing *cl, uint64_t *ino, struct btrkit_err
 int convert_clear_v1(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err)
 {
 	struct clearing cl = { .cv = cv, .txn = txn, .batch = BATCH_MAX };
-	const uint64_t fit = cv->held_bytes / 2 / cv->fs->items.nodesize / CONVERT_FILE_BLOCKS;
+	const uint64_t fit = cv->held_bytes / 2 / cv->fs->geometry.nodesize / CONVERT_FILE_BLOCKS;
 	uint64_t ino = OID_FIRST_FREE - 1;
 	int ret;
 

@@ -51,7 +51,7 @@ static int count_tree(struct count *n, struct free_space_built *built, uint64_t 
 		return ret;
 	ret = extent_ranges_begin(&n->ranges, cv->fs, &n->groups, err);
 	if (!ret)
-		ret = free_space_build(&n->ranges, cv->fs->items.sectorsize, b, built, err);
+		ret = free_space_build(&n->ranges, cv->fs->geometry.sectorsize, b, built, err);
 	if (!ret)
 		ret = bulk_finish(b, &root, err);
 	*blocks = 0;
@@ -82,9 +82,9 @@ static int count_leaves(struct cursor *c, const struct block_group *g, uint64_t 
  */
 static int count_described(struct count *n, uint64_t *blocks, struct btrkit_error *err)
 {
-	const uint64_t bitmap = 8ull * FREE_SPACE_BITMAP_BYTES * n->cv->fs->items.sectorsize;
+	const uint64_t bitmap = 8ull * FREE_SPACE_BITMAP_BYTES * n->cv->fs->geometry.sectorsize;
 	const uint64_t item = FREE_SPACE_BITMAP_BYTES + sizeof(struct disk_item);
-	const uint64_t room = leaf_room(n->cv->fs->items.nodesize);
+	const uint64_t room = leaf_room(n->cv->fs->geometry.nodesize);
 	uint64_t extents = 0, tree = 0;
 	struct tree_root root;
 	struct cursor c;
@@ -200,7 +200,7 @@ static uint64_t most_blocks(const struct conversion *cv, uint64_t described, uin
 	 */
 	if (cv->clear_v1)
 		removed = lower(lower(CONVERT_FILE_BLOCKS * cv->v1.extents, trees) + cv->v1.blocks,
-				cv->held_bytes / cv->fs->items.nodesize);
+				cv->held_bytes / cv->fs->geometry.nodesize);
 	most = (removed > cv->sum.v2_blocks ? removed : cv->sum.v2_blocks) + described;
 	return most + most / SPLIT_SHARE + PATH_BLOCKS;
 }
@@ -218,7 +218,7 @@ static int count_pieces(const struct conversion *cv, struct space *s, uint64_t *
 		ret = space_load(s, g, SPACE_FROM_EXTENTS, err);
 		if (ret)
 			return ret;
-		*pieces += free_map_pieces(g->free, cv->fs->items.nodesize, cv->blocks - *pieces);
+		*pieces += free_map_pieces(g->free, cv->fs->geometry.nodesize, cv->blocks - *pieces);
 	}
 	return 0;
 }
@@ -228,7 +228,7 @@ static int count_available(struct count *n, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct conversion *cv = n->cv;
-	const uint32_t nodesize = cv->fs->items.nodesize;
+	const uint32_t nodesize = cv->fs->geometry.nodesize;
 	struct chunk_plan plan;
 	struct space *s;
 	uint64_t pieces = 0;
@@ -261,21 +261,21 @@ static uint64_t lost_blocks(const struct count *n)
 
 		most = row > most ? row : most;
 	}
-	return 2 * (most / n->cv->fs->items.nodesize);
+	return 2 * (most / n->cv->fs->geometry.nodesize);
 }
 
 /* Calculate what the transactions need for trees of the given sizes. */
 static int count_need(struct count *n, const struct tree_sizes *sizes, struct btrkit_error *err)
 {
 	struct conversion *cv = n->cv;
-	const uint64_t trees = (sizes->extents + sizes->groups + sizes->free_space) / cv->fs->items.nodesize;
+	const uint64_t trees = (sizes->extents + sizes->groups + sizes->free_space) / cv->fs->geometry.nodesize;
 	uint64_t described = 0;
 	int ret = count_described(n, &described, err);
 
 	if (ret)
 		return ret;
 	cv->blocks = most_blocks(cv, described, trees + 1) + lost_blocks(n);
-	cv->sum.needed_bytes = cv->blocks * cv->fs->items.nodesize;
+	cv->sum.needed_bytes = cv->blocks * cv->fs->geometry.nodesize;
 	return count_available(n, err);
 }
 
@@ -299,7 +299,7 @@ static int count_all(struct count *n, struct btrkit_error *err)
 		cv->sum.v2_blocks = blocks;
 	}
 	if (cv->drop_v2)
-		cv->sum.v2_removed_blocks = sizes.free_space / cv->fs->items.nodesize;
+		cv->sum.v2_removed_blocks = sizes.free_space / cv->fs->geometry.nodesize;
 	if (cv->clear_v1)
 		take_v1(cv);
 	ret = count_need(n, &sizes, err);

@@ -33,7 +33,7 @@ static int begin(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_e
 static int reserve(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
-	const uint32_t nodesize = cv->fs->items.nodesize;
+	const uint32_t nodesize = cv->fs->geometry.nodesize;
 	uint64_t pieces;
 	int ret;
 

@@ -104,7 +104,7 @@ static struct node *pin_cached(struct shard *s, uint64_t bytenr)
 
 static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
 {
-	struct node *node = io_buffer(io_buffer_round(sizeof(*node)) + fs->items.nodesize);
+	struct node *node = io_buffer(io_buffer_round(sizeof(*node)) + fs->geometry.nodesize);
 	int r;
 
 	if (!node)
@@ -115,7 +115,7 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 		free(node);
 		return r;
 	}
-	node_describe(node, fs->items.nodesize);
+	node_describe(node, fs->geometry.nodesize);
 	node->place = NODE_READ;
 	node->private = false;
 	node->passed = false;

@@ -57,7 +57,7 @@ static int drop_block(struct walk *w, const struct step *parent, uint64_t bytenr
 {
 	struct extent_change drop = {
 		.bytenr = bytenr,
-		.num_bytes = w->o->fs->items.nodesize,
+		.num_bytes = w->o->fs->geometry.nodesize,
 		.level = (uint8_t)level,
 		.ref = { .type = KEY_TREE_BLOCK_REF, .root = w->root.id, .count = 1 },
 		.add = -1,

@@ -204,7 +204,7 @@ static int make_room(struct edit_tree *t, const struct item *items, size_t run, 
 
 static int check_batch(const struct edit_tree *t, const struct item *items, size_t n, struct btrkit_error *err)
 {
-	const uint32_t room = leaf_room(t->overlay->fs->items.nodesize);
+	const uint32_t room = leaf_room(t->overlay->fs->geometry.nodesize);
 
 	for (size_t i = 0; i < n; i++) {
 		if (items[i].size > room - sizeof(struct disk_item))

@@ -198,10 +198,11 @@ static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_er
 		return ret;
 	fs->super = m->supers[m->chosen];
 	fs->super_mirror = mirrors[m->chosen];
+	fs->geometry = (struct geometry){ fs->super.sectorsize, fs->super.nodesize, fs->super.csum };
 	fs->items = super_item_ctx(&fs->super);
-	fs->rules = (struct node_rules){ .csum = fs->super.csum,
-					 .nodesize = fs->super.nodesize,
-					 .sectorsize = fs->super.sectorsize };
+	fs->rules = (struct node_rules){ .csum = fs->geometry.csum,
+					 .nodesize = fs->geometry.nodesize,
+					 .sectorsize = fs->geometry.sectorsize };
 	memcpy(fs->rules.fsid, fs->super.metadata_uuid, sizeof(fs->rules.fsid));
 	if (opts->flags & BTRKIT_OPEN_WRITE && m->n < fs->super.num_devices)
 		return err_set(err, BTRKIT_UNSUPPORTED,
@@ -237,8 +238,8 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 
 	r = read_supers(fs, m, err);
 	if (!r)
-		r = node_cache_create(opts->cache_bytes ? opts->cache_bytes : CACHE_BYTES_DEFAULT, fs->super.nodesize,
-				      &fs->slabs, &fs->cache, err);
+		r = node_cache_create(opts->cache_bytes ? opts->cache_bytes : CACHE_BYTES_DEFAULT,
+				      fs->geometry.nodesize, &fs->slabs, &fs->cache, err);
 	if (!r)
 		r = volume_create(m->devices, m->supers, m->n, &fs->volume, err);
 	if (r)

@@ -31,7 +31,17 @@ struct tree_root {
 
 #define BACKUP_TREES 4 /* in backup roots, besides the root tree and the chunk tree */
 
+/*
+ * What never changes while the filesystem is open. A commit replaces struct btrkit_fs's superblock and the context of
+ * its items, so they must not be read by a thread that may run at the same time; this may be read by any.
+ */
+struct geometry {
+	uint32_t sectorsize, nodesize;
+	const struct csum_kind *csum; /* of blocks and of data */
+};
+
 struct btrkit_fs {
+	struct geometry geometry;
 	struct super super;
 	unsigned super_mirror; /* superblock copy in use: 0 is the primary */
 	bool writable;	       /* opened for writing */

@@ -143,7 +143,7 @@ static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key
 		    struct btrkit_error *err)
 {
 	struct overlay *o = t->overlay;
-	struct node *n = slab_take(&o->fs->slabs, o->fs->items.nodesize);
+	struct node *n = slab_take(&o->fs->slabs, o->fs->geometry.nodesize);
 	int r;
 
 	if (!n)
@@ -241,7 +241,7 @@ int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, bool
 	struct overlay *o = t->overlay;
 	const struct extent_change drop = {
 		.bytenr = bytenr,
-		.num_bytes = o->fs->items.nodesize,
+		.num_bytes = o->fs->geometry.nodesize,
 		.level = (uint8_t)level,
 		.ref = { .type = KEY_TREE_BLOCK_REF, .root = t->c.root.id, .count = 1 },
 		.add = -1,
@@ -400,7 +400,7 @@ int overlay_seal(const struct overlay *o, struct node *n, struct btrkit_error *e
 	n->flags = MIXED_BACKREF_REV | HEADER_FLAG_WRITTEN;
 	sign_header(n, h);
 	memset(h->csum, 0, sizeof(h->csum));
-	fs->rules.csum->compute(h->fsid, fs->rules.nodesize - sizeof(h->csum), h->csum);
+	fs->geometry.csum->compute(h->fsid, fs->geometry.nodesize - sizeof(h->csum), h->csum);
 	ret = node_verify(&fs->rules, &ref, n->data, err);
 	if (!ret)
 		ret = check_items(o, n, err);

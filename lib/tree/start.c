@@ -75,7 +75,7 @@ static int look_up(struct btrkit_fs *fs, uint64_t bytenr, struct tree_root *root
 	struct node *n;
 	int ret;
 
-	if (bytenr % fs->super.sectorsize)
+	if (bytenr % fs->geometry.sectorsize)
 		return err_set(err, BTRKIT_INVALID, "block %" PRIu64 " is not aligned to the sectorsize", bytenr);
 	ret = node_get(fs, &ref, &n, err);
 	if (ret) {

@@ -20,12 +20,12 @@ int node_read_uncached(const struct btrkit_fs *fs, const struct node_ref *ref, u
 {
 	struct verify_ctx ctx = { &fs->rules, ref };
 
-	return volume_read(fs->volume, ref->bytenr, buf, fs->items.nodesize, verify, &ctx, err);
+	return volume_read(fs->volume, ref->bytenr, buf, fs->geometry.nodesize, verify, &ctx, err);
 }
 
 size_t node_read_neighbours(const struct btrkit_fs *fs, const struct node_ref *refs, size_t n, uint8_t *buf)
 {
-	const uint64_t size = fs->items.nodesize;
+	const uint64_t size = fs->geometry.nodesize;
 	struct copy copy;
 	size_t run = 1;
 
