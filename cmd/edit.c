@@ -67,10 +67,10 @@ static void say_failed(struct request *req, const struct btrkit_error *err)
 		strcasestr(line, reason) ? "" : ": ", strcasestr(line, reason) ? "" : reason, kept);
 }
 
-/* Errors after which an operation may be half done; the library refuses to commit then. */
-static bool is_fatal(int ret)
+/* Whether something is half done, or another program has written: the library refuses to commit then. */
+static bool has_failed(const struct edit *e)
 {
-	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENXIO;
+	return !e->txn || btrkit_txn_failure(e->txn, NULL);
 }
 
 static int commit(struct request *req, struct edit *e, struct btrkit_error *err)
@@ -106,7 +106,7 @@ static int do_line(struct request *req, struct edit *e, char *line, size_t len, 
 	if (ret)
 		return ret;
 	ret = edit_do(e, &call, err);
-	if (!ret || !may_fail || is_fatal(ret))
+	if (!ret || !may_fail || has_failed(e))
 		return ret ? ret : 1;
 	say_failed(req, err);
 	return 1;
