@@ -87,7 +87,7 @@ int edit_unlock(struct edit *e, uint64_t root, struct btrkit_error *err) BTRKIT_
 /* Makes a subvolume read-only or writable. @forget: allow the latter for a received subvolume */
 int edit_set_read_only(struct edit *e, uint64_t id, bool read_only, bool forget,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Call before and after a commit, respectively. */
+/* To be called before and after a commit, respectively. */
 int edit_lock_again(struct edit *e, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void edit_say_forced(struct edit *e, const struct cmd_note *to);
 

@@ -88,7 +88,7 @@ void mkfs_check_image(struct mkfs_request *req);
 int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created);
 /* Enlarges an image file that is smaller than the requested size. Call it after the guards. @return 0; <0 */
 int mkfs_enlarge_image(const struct mkfs_request *req, struct btrkit_io *io, struct btrkit_error *err);
-/* Call it when the filesystem in the image file is complete. @return 0 or a negative errno */
+/* To be called when the filesystem in the image file is complete. @return 0 or a negative errno */
 int mkfs_restore_size(const struct mkfs_request *req);
 
 /* Progress and interruption. */

@@ -96,7 +96,7 @@ static int visit_block_ref(void *ctx, const struct extent_item *extent, const st
 	return 0;
 }
 
-/* Add the parent of @bytenr in the tree itself, found by the first key of the block. */
+/* Adds the parent of @bytenr in the tree itself, found by the first key of the block. */
 static int enqueue_own_parent(struct walk *w, uint64_t bytenr)
 {
 	struct node_ref ref = { bytenr, NODE_ANY, 0, LEVELS_MAX, NULL };

@@ -108,7 +108,7 @@ static int collect_block_ref(void *ctx, const struct extent_item *extent, const 
 }
 
 /*
- * Find the parent of block @bytenr in a tree that refers to it, by the first key of the block.
+ * Finds the parent of block @bytenr in a tree that refers to it, by the first key of the block.
  * @return 0; 1: the block is the root, or there is no such tree; <0
  */
 static int parent_in_tree(struct references *r, uint64_t bytenr, unsigned level, uint64_t tree, uint64_t *parent,
@@ -147,7 +147,7 @@ static int parent_in_tree(struct references *r, uint64_t bytenr, unsigned level,
 static int trees_of(struct references *r, uint64_t bytenr, unsigned level, const struct known_block **ret,
 		    struct btrkit_error *err);
 
-/* Add the trees that reach a block through one of its references. */
+/* Adds the trees that reach a block through one of its references. */
 static int add_trees(struct references *r, struct known_block *b, unsigned level, const struct extent_ref *ref,
 		     struct btrkit_error *err)
 {
@@ -170,7 +170,7 @@ static int add_trees(struct references *r, struct known_block *b, unsigned level
 	return ret;
 }
 
-/* Find the trees that reach a block. The level increases with each recursion, so the depth is bounded. */
+/* Finds the trees that reach a block. The level increases with each recursion, so the depth is bounded. */
 static int trees_of(struct references *r, uint64_t bytenr, unsigned level, const struct known_block **ret,
 		    struct btrkit_error *err)
 {
@@ -242,7 +242,7 @@ static int collect_data_ref(void *ctx, const struct extent_item *extent, const s
 	return 0;
 }
 
-/* Add an item that refers to the extent, once for each tree that reaches the leaf. */
+/* Adds an item that refers to the extent, once for each tree that reaches the leaf. */
 static int add_item(struct search *s, uint64_t leaf, const struct btrkit_key *key, const struct file_extent *fe)
 {
 	struct references *r = s->r;
@@ -271,7 +271,7 @@ static int add_item(struct search *s, uint64_t leaf, const struct btrkit_key *ke
 	return 0;
 }
 
-/* Search a leaf that a shared reference names. */
+/* Searches a leaf that a shared reference names. */
 static int search_leaf(struct search *s, const struct extent_ref *ref)
 {
 	struct node_ref to = { ref->parent, NODE_ANY, 0, 0, NULL };
@@ -300,7 +300,7 @@ static int search_leaf(struct search *s, const struct extent_ref *ref)
 	return ret;
 }
 
-/* Search the file that a reference names. Its items begin where the start of the extent would be in the file. */
+/* Searches the file that a reference names. Its items begin where the start of the extent would be in the file. */
 static int search_file(struct search *s, const struct extent_ref *ref)
 {
 	const uint64_t span = s->num_bytes < COMPRESSED_MAX ? COMPRESSED_MAX : s->num_bytes;
@@ -376,7 +376,7 @@ int references_load(struct references *r, uint64_t bytenr, struct btrkit_error *
 	return ret;
 }
 
-/* Report the loaded references to byte @within of the extent, or all references. */
+/* Reports the loaded references to byte @within of the extent, or all references. */
 static int tell(const struct references *r, uint64_t within, bool all, btrkit_reference_fn fn, void *ctx)
 {
 	int ret = 0;

@@ -26,7 +26,7 @@ struct references {
 int references_init(struct references *r, struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void references_release(struct references *r);
 
-/* Load the references to the data extent at @bytenr. @return 0; -ENOENT: no such extent; <0 */
+/* Loads the references to the data extent at @bytenr. @return 0; -ENOENT: no such extent; <0 */
 int references_load(struct references *r, uint64_t bytenr, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

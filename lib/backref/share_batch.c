@@ -69,7 +69,7 @@ int share_load_refs(struct share_ctx *s, struct share_extent *e, struct btrkit_e
 	return err_pass(err, &s->failure, ret);
 }
 
-/* Make room for @more items. */
+/* Makes room for @more items. */
 static int make_room(struct share_batch *b, size_t more, struct btrkit_error *err)
 {
 	const size_t needed = b->num_items + more, size = needed > 2 * b->size ? needed : 2 * b->size;
@@ -109,7 +109,7 @@ static void add_item(struct share_batch *b, uint64_t bytenr, uint64_t inode)
 }
 
 /*
- * Add the items of the leaf of @c from @slot on, with @inode only those of that inode. @return 0; 1: these end in this
+ * Adds the items of the leaf of @c from @slot on, with @inode only those of that inode. @return 0; 1: these end in this
  * leaf; <0
  */
 static int add_leaf(struct share_ctx *s, const struct cursor *c, uint32_t slot, uint64_t inode,
@@ -145,7 +145,9 @@ static bool same_path(const struct cursor *a, const struct cursor *b)
 	return true;
 }
 
-/* Add leaves after that of @c up to one that is shared. What cannot be read is reported when the listing reaches it. */
+/*
+ * Adds leaves after that of @c up to one that is shared. What cannot be read is reported when the listing reaches it.
+ */
 static int look_ahead(struct share_ctx *s, const struct cursor *c, uint64_t inode, struct btrkit_error *err)
 {
 	struct share_batch *b = &s->batch;
@@ -174,7 +176,7 @@ static int look_ahead(struct share_ctx *s, const struct cursor *c, uint64_t inod
 	return ret == -ENOMEM ? err_nomem(err) : 0;
 }
 
-/* Look up the extents of all items. */
+/* Looks up the extents of all items. */
 static int look_up(struct share_ctx *s, bool one_inode, struct btrkit_error *err)
 {
 	struct share_batch *b = &s->batch;

@@ -11,7 +11,7 @@
 
 #define BIG_MIN ((size_t)2 << 20)
 
-/* Allocate @size zeroed bytes. @return NULL: out of memory */
+/* Allocates @size zeroed bytes. @return NULL: out of memory */
 void *big_take(size_t size);
 /* @size is the size that was passed to big_take(). @p may be NULL. */
 void big_free(void *p, size_t size);

@@ -75,7 +75,7 @@ static int zlib_decompress(const uint8_t *in, size_t in_len, uint8_t *out, size_
  */
 #define LZO_LENGTH sizeof(le32)
 
-/* Read the next length. @return false: the stream ends before it */
+/* Reads the next length. @return false: the stream ends before it */
 static bool lzo_length(struct reader *r, uint32_t *ret)
 {
 	const le32 *length = reader_take(r, LZO_LENGTH);
@@ -86,7 +86,7 @@ static bool lzo_length(struct reader *r, uint32_t *ret)
 	return true;
 }
 
-/* Decompress the next segment into @buf, which has room for a sector. *got is the size of the result. */
+/* Decompresses the next segment into @buf, which has room for a sector. *got is the size of the result. */
 static int lzo_segment(struct reader *r, uint8_t *buf, uint32_t sectorsize, size_t *got, struct btrkit_error *err)
 {
 	lzo_uint size = sectorsize;

@@ -10,8 +10,8 @@
 #include <btrkit/types.h>
 
 /*
- * Decompress @in, an extent on disk, which is compressed with method @type. If the stream ends before @out is full, the
- * rest of @out is zeroed, like Linux does for readers.
+ * Decompresses @in, an extent on disk, which is compressed with method @type. If the stream ends before @out is full,
+ * the rest of @out is zeroed, like Linux does for readers.
  * @return 0; -EOPNOTSUPP: method unknown or not supported by this build, the message names it; -EUCLEAN; -ENOMEM
  */
 int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,

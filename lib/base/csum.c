@@ -58,7 +58,7 @@ static void begin_gcrypt(void)
 }
 
 /*
- * Check first whether libgcrypt allows the algorithm: in FIPS mode, it aborts the program on use of one that is not
+ * Checks first whether libgcrypt allows the algorithm: in FIPS mode, it aborts the program on use of one that is not
  * approved.
  */
 static bool gcrypt_has(uint16_t type)

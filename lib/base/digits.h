@@ -48,7 +48,7 @@ static inline void digits_put_two(char *to, uint32_t v)
 	memcpy(to, pairs + 2 * v, 2);
 }
 
-/* Write the @n digits of @v without a terminator. @return pointer past the digits */
+/* Writes the @n digits of @v without a terminator. @return pointer past the digits */
 static inline char *digits_put_counted(char *to, uint64_t v, unsigned n)
 {
 	char *const end = to + n, *at = end;
@@ -81,7 +81,7 @@ static inline char *digits_put(char *to, uint64_t v)
 	return digits_put_counted(to, v, digits_count(v));
 }
 
-/* Write @v in hexadecimal with "0x", in lower case. @return pointer past the digits */
+/* Writes @v in hexadecimal with "0x", in lower case. @return pointer past the digits */
 static inline char *digits_put_hex(char *to, uint64_t v)
 {
 	const unsigned n = (67 - (unsigned)__builtin_clzll(v | 1)) / 4;
@@ -96,7 +96,7 @@ static inline char *digits_put_hex(char *to, uint64_t v)
 #define DIGITS_WIDTH_MAX 32u
 #define DIGITS_WIDE_ROOM (DIGITS_WIDTH_MAX + DIGITS_ROOM)
 
-/* Write @v right-aligned in @width columns, but at most DIGITS_WIDTH_MAX, or in more if necessary. */
+/* Writes @v right-aligned in @width columns, but at most DIGITS_WIDTH_MAX, or in more if necessary. */
 static inline char *digits_put_wide(char *to, uint64_t v, unsigned width)
 {
 	const unsigned n = digits_count(v), columns = width < DIGITS_WIDTH_MAX ? width : DIGITS_WIDTH_MAX;

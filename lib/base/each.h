@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /*
- * Call @work for each number below @n, and return when all calls have returned. If threads cannot be created, fewer
+ * Calls @work for each number below @n, and returns when all calls have returned. If threads cannot be created, fewer
  * than @threads are used, in the worst case only the caller's.
  */
 void each(size_t n, unsigned threads, void (*work)(void *ctx, size_t i), void *ctx);

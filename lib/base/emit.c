@@ -107,7 +107,7 @@ void emit_textf(struct emit *e, const char *fmt, ...)
 		emit_took(e, (size_t)n < ROOM_MAX ? (size_t)n : ROOM_MAX - 1);
 }
 
-/* Write what precedes the value. @return false: the filter drops the field */
+/* Writes what precedes the value. @return false: the filter drops the field */
 static bool lead(struct emit *e, const char *key, const char *words)
 {
 	if (e->form == EMIT_JSON)

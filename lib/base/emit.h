@@ -53,11 +53,11 @@ struct emit {
 
 /* If @write is NULL, all output is kept in e->buf (e->len bytes) until emit_abandon(). @return 0 or -ENOMEM */
 int emit_init(struct emit *e, enum emit_form form, btrkit_write_fn write, void *ctx);
-/* Write out the buffer, or enlarge it if output is kept in memory. @return 0 or the first failure */
+/* Writes out the buffer, or enlarge it if output is kept in memory. @return 0 or the first failure */
 int emit_flush(struct emit *e);
-/* Flush, and free the buffer. @return 0 or the first failure */
+/* Flushes, and free the buffer. @return 0 or the first failure */
 int emit_finish(struct emit *e);
-/* Free the buffer without flushing, because a truncated list cannot be distinguished from a complete one. */
+/* Frees the buffer without flushing, because a truncated list cannot be distinguished from a complete one. */
 void emit_abandon(struct emit *e);
 
 /*
@@ -78,7 +78,7 @@ static inline int emit_failed(const struct emit *e)
 char *emit_room_flush(struct emit *e, size_t n);
 void emit_bytes_flush(struct emit *e, const void *data, size_t len);
 
-/* Return room for @n more bytes (at most 4096), or NULL after a failure. Call emit_took() after writing there. */
+/* Returns room for @n more bytes (at most 4096), or NULL after a failure. Call emit_took() after writing there. */
 static inline char *emit_room(struct emit *e, size_t n)
 {
 	return e->size - e->len >= n && !e->error ? e->buf + e->len : emit_room_flush(e, n);
@@ -89,7 +89,7 @@ static inline void emit_took(struct emit *e, size_t n)
 	e->len += n;
 }
 
-/* Write bytes unchanged. Inline because most calls have a short length known at compile time. */
+/* Writes bytes unchanged. Inline because most calls have a short length known at compile time. */
 static inline void emit_bytes(struct emit *e, const void *data, size_t len)
 {
 	if (e->size - e->len > len) {
@@ -109,11 +109,11 @@ static inline void emit_text(struct emit *e, const char *words)
 /* printf for text output only. It is slow, so use it for rare lines only. */
 void emit_textf(struct emit *e, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
 
-/* Write a number without key and words, in either format. */
+/* Writes a number without key and words, in either format. */
 void emit_decimal(struct emit *e, uint64_t v);
 void emit_u64_json(struct emit *e, const char *key, size_t len, uint64_t v);
 
-/* Write the digits of @v to @to, which points past the buffered bytes and has room for them. */
+/* Writes the digits of @v to @to, which points past the buffered bytes and has room for them. */
 void emit_decimal_at(struct emit *e, char *to, uint64_t v);
 
 #define EMIT_MEMBER_ROOM 128	/* more than the bytes of a member with a short key and a number */
@@ -125,7 +125,7 @@ static inline bool emit_is_simple(const struct emit *e, size_t len)
 }
 
 /*
- * Write comma and key; there must be room. Inline because most keys have a length known at compile time. @return
+ * Writes comma and key; there must be room. Inline because most keys have a length known at compile time. @return
  * pointer past the key
  */
 static inline char *emit_put_key(struct emit *e, char *to, const char *key, size_t len)
@@ -170,7 +170,7 @@ void emit_hex(struct emit *e, const char *key, const char *words, const uint8_t 
 void emit_str(struct emit *e, const char *key, const char *words, const char *s);
 /* A word that needs no escaping in JSON; omitted from text. */
 void emit_word(struct emit *e, const char *key, const char *s);
-/* Write complete JSON members, without a leading comma. Not allowed with a filter. */
+/* Writes complete JSON members, without a leading comma. Not allowed with a filter. */
 void emit_members(struct emit *e, const char *text, size_t len);
 /*
  * Bytes from the disk, which may be invalid UTF-8. Text has them unchanged. JSON has the required escapes, and each
@@ -185,7 +185,7 @@ void emit_name(struct emit *e, const char *key, const char *words, const void *s
 void emit_name_escaped(struct emit *e, const char *key, const char *words, const void *s, size_t len, bool space);
 void emit_bool(struct emit *e, const char *key, bool v);	/* JSON only */
 
-/* Write the first line of JSON Lines. Nothing is written in text. */
+/* Writes the first line of JSON Lines. Nothing is written in text. */
 void emit_header(struct emit *e, const char *command);
 
 /*

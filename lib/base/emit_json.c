@@ -6,7 +6,7 @@
 
 #include "lib/base/digits.h"
 
-/* Write the comma, and the key if there is one. */
+/* Writes the comma, and the key if there is one. */
 static void write_lead(struct emit *e, struct emit_level *level, const char *key, size_t len)
 {
 	if (level->filled)
@@ -19,7 +19,7 @@ static void write_lead(struct emit *e, struct emit_level *level, const char *key
 	emit_bytes(e, "\":", 2);
 }
 
-/* Write the opening brackets that were delayed until the first kept member. */
+/* Writes the opening brackets that were delayed until the first kept member. */
 static void write_brackets(struct emit *e)
 {
 	for (unsigned i = 1; i <= e->depth; i++) {
@@ -215,7 +215,7 @@ static size_t utf8_length(const uint8_t *s, size_t left)
 	return n;
 }
 
-/* Escape a byte that a JSON string cannot contain. @invalid: the byte is not part of valid UTF-8 */
+/* Escapes a byte that a JSON string cannot contain. @invalid: the byte is not part of valid UTF-8 */
 static void escape(struct emit *e, uint8_t c, bool invalid)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -7,12 +7,12 @@
 #include "lib/base/emit.h"
 
 /*
- * Write what precedes a value: the comma, and the key of @len bytes if @key is not NULL. @return false: the value is
+ * Writes what precedes a value: the comma, and the key of @len bytes if @key is not NULL. @return false: the value is
  * dropped
  */
 bool emit_json_lead(struct emit *e, const char *key, size_t len);
 
-/* Write a JSON string, escaped as described at emit_name(). */
+/* Writes a JSON string, escaped as described at emit_name(). */
 void emit_json_string(struct emit *e, const uint8_t *s, size_t len);
 
 #endif

@@ -14,7 +14,7 @@
 struct encoder;
 
 /*
- * Create an encoder. @type is the compression type of file extents; @level is 0 for the default level.
+ * Creates an encoder. @type is the compression type of file extents; @level is 0 for the default level.
  * @return 0; -EINVAL: no such level; -EOPNOTSUPP: not supported by this build, the message names it; -ENOMEM
  */
 int encoder_create(uint8_t type, int level, uint32_t sectorsize, struct encoder **ret,

@@ -12,17 +12,17 @@
 /* The errno of a code, as a negative number. BTRKIT_SYSTEM has no fixed errno: use err_system(). */
 int err_errno(enum btrkit_code code);
 
-/* Overwrite @err and return the negative errno of @code. */
+/* Overwrites @err and returns the negative errno of @code. */
 int err_set(struct btrkit_error *err, enum btrkit_code code, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
 
-/* Report an errno of the operating system, positive or negative; its text is appended. Returns the negative errno. */
+/* Reports an errno of the operating system, positive or negative; its text is appended. Returns the negative errno. */
 int err_system(struct btrkit_error *err, int errnum, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
 
 /* Report that memory ran out. */
 int err_nomem(struct btrkit_error *err);
 
 /*
- * Copy @own, which holds the error of the last of several attempts, to @err if @ret says that it failed. @return @ret
+ * Copies @own, which holds the error of the last of several attempts, to @err if @ret says that it failed. @return @ret
  */
 int err_pass(struct btrkit_error *err, const struct btrkit_error *own, int ret);
 
@@ -33,7 +33,7 @@ int err_pass(struct btrkit_error *err, const struct btrkit_error *own, int ret);
 int err_corrupt(struct btrkit_error *err, const char *field, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
 
 /*
- * Make the constant return value visible to the compiler in every caller. Otherwise it warns about output that is only
+ * Makes the constant return value visible to the compiler in every caller. Otherwise it warns about output that is only
  * set on success.
  */
 static inline int err_uclean(int ret)
@@ -46,7 +46,7 @@ static inline int err_uclean(int ret)
 /* Prefix the message with "NAME: ". */
 void err_name(struct btrkit_error *err, const char *name);
 
-/* Add a location to an error as it passes a layer that knows the location. A location that is already set is kept. */
+/* Adds a location to an error as it passes a layer that knows the location. A location that is already set is kept. */
 void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical);
 void err_at_devid(struct btrkit_error *err, uint64_t devid);
 void err_at_logical(struct btrkit_error *err, uint64_t logical);

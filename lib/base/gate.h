@@ -31,7 +31,7 @@ void gate_destroy(struct gate *g);
 
 void gate_enter(struct gate *g);
 void gate_leave(struct gate *g); /* by the thread that entered */
-/* Wait until no thread is inside, and keep all others out until gate_open(). The caller must not be inside. */
+/* Waits until no thread is inside, and keeps all others out until gate_open(). The caller must not be inside. */
 void gate_close(struct gate *g);
 void gate_open(struct gate *g);
 

@@ -59,7 +59,7 @@ static void finish(struct pipeline *p)
 	p->finishing = false;
 }
 
-/* Do the next submitted piece of work. Called with the lock held. */
+/* Does the next submitted piece of work. Called with the lock held. */
 static void work(struct pipeline *p)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -143,7 +143,7 @@ struct pipeline *pipeline_destroy(struct pipeline *p)
 	return NULL;
 }
 
-/* Return the first failure to the caller. Called with the lock held. */
+/* Returns the first failure to the caller. Called with the lock held. */
 static int outcome(const struct pipeline *p, struct btrkit_error *err)
 {
 	if (p->ret && err)

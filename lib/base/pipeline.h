@@ -3,7 +3,7 @@
 #define BTRKIT_BASE_PIPELINE_H
 
 /*
- * Work done by several threads, with the results processed in the order of submission. The number of slots limits how
+ * Works done by several threads, with the results processed in the order of submission. The number of slots limits how
  * much work is in progress. The caller keeps the data for each piece of work in its slot.
  */
 
@@ -32,15 +32,15 @@ unsigned pipeline_threads(unsigned wanted);
  */
 int pipeline_create(const struct pipeline_ops *ops, unsigned threads, void *const *slots, size_t n,
 		    struct pipeline **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Wait for work in progress, and drop work that has not been started. @p may be NULL. */
+/* Waits for work in progress, and drop work that has not been started. @p may be NULL. */
 struct pipeline *pipeline_destroy(struct pipeline *p);
 
-/* Wait for a free slot, which the caller then fills. @return 0, or the first failure of other work */
+/* Waits for a free slot, which the caller then fills. @return 0, or the first failure of other work */
 int pipeline_next(struct pipeline *p, void **slot, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Submit the slot that pipeline_next() returned. */
+/* Submits the slot that pipeline_next() returned. */
 void pipeline_submit(struct pipeline *p);
 /*
- * Wait until all work is finished. @return 0, or the first failure; after that, work may be in progress until
+ * Waits until all work is finished. @return 0, or the first failure; after that, work may be in progress until
  * pipeline_destroy()
  */
 int pipeline_drain(struct pipeline *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;

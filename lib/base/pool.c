@@ -65,7 +65,7 @@ static size_t stagger(const struct pool_piece *piece)
 }
 
 /*
- * Give a large allocation its own piece, so that the rest of the current piece is not wasted. The current piece stays
+ * Gives a large allocation its own piece, so that the rest of the current piece is not wasted. The current piece stays
  * first in the list.
  */
 static void *own_piece(struct pool *p, size_t size, uint64_t mark)

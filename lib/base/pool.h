@@ -21,13 +21,13 @@ void *pool_take(struct pool *p, size_t size, size_t align);
 /* Like pool_take(), for an allocation that pool_release() may free. */
 void *pool_take_marked(struct pool *p, size_t size, size_t align, uint64_t mark);
 /*
- * Free allocations with marks up to @mark, except those in a piece that also has one with a higher mark, and except the
- * current piece.
+ * Frees allocations with marks up to @mark, except those in a piece that also has one with a higher mark, and except
+ * the current piece.
  */
 void pool_release(struct pool *p, uint64_t mark);
-/* Copy @len bytes and append a null byte. */
+/* Copies @len bytes and appends a null byte. */
 char *pool_copy(struct pool *p, const void *data, size_t len);
-/* Free everything. The pool is then as it was initially. */
+/* Frees everything. The pool is then as it was initially. */
 void pool_free(struct pool *p);
 
 #endif

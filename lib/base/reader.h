@@ -22,7 +22,7 @@ static inline size_t reader_left(const struct reader *r)
 	return (size_t)(r->end - r->pos);
 }
 
-/* Return the next @n bytes and advance past them. NULL if fewer are left; the position then stays. */
+/* Returns the next @n bytes and advance past them. NULL if fewer are left; the position then stays. */
 static inline const void *reader_take(struct reader *r, size_t n)
 {
 	const uint8_t *at = r->pos;
@@ -33,7 +33,7 @@ static inline const void *reader_take(struct reader *r, size_t n)
 	return at;
 }
 
-/* Return the next @n bytes without advancing. */
+/* Returns the next @n bytes without advancing. */
 static inline const void *reader_peek(const struct reader *r, size_t n)
 {
 	return reader_left(r) < n ? NULL : r->pos;

@@ -13,7 +13,7 @@ struct sort_entry {
 };
 
 /*
- * Sort @n entries. The order of equal entries is undefined. Uses temporary memory for another @n entries if available.
+ * Sorts @n entries. The order of equal entries is undefined. Uses temporary memory for another @n entries if available.
  */
 void sort_entries(struct sort_entry *at, size_t n);
 

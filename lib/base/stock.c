@@ -178,7 +178,7 @@ out:
 	return slice;
 }
 
-/* Put a slice back. Called with the lock held. @return a page to free, or NULL */
+/* Puts a slice back. Called with the lock held. @return a page to free, or NULL */
 static void *give(struct stock *s, void *slice)
 {
 	struct stock_page *page = page_of(slice);

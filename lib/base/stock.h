@@ -33,11 +33,11 @@ struct stock {
 };
 
 void stock_init(struct stock *s);
-/* Return unused pages to the kernel. No thread may take slices meanwhile. */
+/* Returns unused pages to the kernel. No thread may take slices meanwhile. */
 void stock_trim(struct stock *s);
 /* All slices must have been given back. */
 void stock_destroy(struct stock *s);
-/* Take a slice of SLICE SIZE bytes, not zeroed. @return NULL: out of memory */
+/* Takes a slice of SLICE SIZE bytes, not zeroed. @return NULL: out of memory */
 void *stock_take(struct stock *s);
 void stock_give(struct stock *s, void *slice);
 /* The slice that contains the address @p. */

@@ -9,7 +9,7 @@
 #define UUID_SIZE 16
 #define UUID_TEXT 37 /* size of a UUID as text, including the null byte */
 
-/* Format @uuid as text. @return @text */
+/* Formats @uuid as text. @return @text */
 const char *base_uuid_text(const uint8_t uuid[UUID_SIZE], char text[UUID_TEXT]);
 
 /* Whether the UUID is all zeros, which stands for no UUID. */
@@ -20,7 +20,7 @@ static inline bool base_uuid_is_none(const uint8_t uuid[UUID_SIZE])
 	return !memcmp(uuid, none, sizeof(none));
 }
 
-/* Generate a random UUID. */
+/* Generates a random UUID. */
 int base_uuid_random(uint8_t ret[16], struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*

@@ -16,7 +16,7 @@ static bool changed_anything(const struct btrkit_txn *txn)
 	       memcmp(&txn->super, &txn->fs->super.disk, sizeof(txn->super));
 }
 
-/* Call the verify callback. Trees that it reads come from the devices. */
+/* Calls the verify callback. Trees that it reads come from the devices. */
 static int verify(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = txn->fs;
@@ -30,7 +30,7 @@ static int verify(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret;
 }
 
-/* Write everything, up to the last flush. @state: state of the filesystem, also after a failure */
+/* Writes everything, up to the last flush. @state: state of the filesystem, also after a failure */
 static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum btrkit_commit_state *state,
 		     struct btrkit_error *err)
 {
@@ -76,7 +76,7 @@ static void tell_state(enum btrkit_commit_state state, struct btrkit_error *err)
 	strcat(err->message, words[state]);
 }
 
-/* Make the handle use the state that is on the devices now. */
+/* Makes the handle use the state that is on the devices now. */
 static void become_new(struct btrkit_txn *txn, const struct super *super)
 {
 	struct btrkit_fs *fs = txn->fs;

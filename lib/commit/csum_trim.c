@@ -33,7 +33,7 @@ int csums_before(struct cursor *c, uint64_t logical, struct range *ret, struct b
 }
 
 /*
- * Find the last item that begins before @logical, if it extends past it. @ret: its range.
+ * Finds the last item that begins before @logical, if it extends past it. @ret: its range.
  * @return 0; 1: none does; <0
  */
 static int covering_item(struct edit_tree *t, uint64_t logical, struct range *ret, struct btrkit_error *err)
@@ -67,7 +67,7 @@ static uint32_t csum_bytes(const struct edit_tree *t, uint64_t data)
 }
 
 /*
- * Split the current item, which covers @there: it is truncated at @from, and its part from @to on becomes an item of
+ * Splits the current item, which covers @there: it is truncated at @from, and its part from @to on becomes an item of
  * its own.
  */
 static int split_item(struct edit_tree *t, const struct range *there, uint64_t from, uint64_t to,

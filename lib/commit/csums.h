@@ -19,19 +19,19 @@ struct csums {
 	struct pool pool;
 };
 
-/* Add the checksums of the sectors from @logical on, @size bytes of them. @return 0; -ENOMEM */
+/* Adds the checksums of the sectors from @logical on, @size bytes of them. @return 0; -ENOMEM */
 int csums_add(struct btrkit_txn *txn, uint64_t logical, const uint8_t *sums, size_t size,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Insert all added checksums into the tree, and remove any others of the same ranges. @return 0; <0 */
+/* Inserts all added checksums into the tree, and removes any others of the same ranges. @return 0; <0 */
 int csums_run(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void csums_free(struct csums *c);
 
 /* Whether the last commit has checksums for any part of that range. @return 0: no; 1: yes; <0 */
 int csums_exist(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Delete the checksums of a range of data that was removed. @return 0; <0 */
+/* Deletes the checksums of a range of data that was removed. @return 0; <0 */
 int csums_trim(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Find the last checksum item that begins before @logical. @ret: range of its data. @return 0; 1: there is none; <0 */
+/* Finds the last checksum item that begins before @logical. @ret: range of its data. @return 0; 1: there is none; <0 */
 int csums_before(struct cursor *c, uint64_t logical, struct range *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 #include "lib/commit/supers.h"
 #include "lib/volume/full_stripe.h"
 
-/* Keep data for the commit: more data may be placed in the same row, and the parity covers all of it. */
+/* Keeps data for the commit: more data may be placed in the same row, and the parity covers all of it. */
 static int keep(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len, struct btrkit_error *err)
 {
 	struct txn_data *d = malloc(sizeof(*d) + len);
@@ -25,7 +25,7 @@ static int keep(struct btrkit_txn *txn, uint64_t logical, const void *data, size
 	return 0;
 }
 
-/* Write one copy. @return 0; 1: there is no such copy; <0 */
+/* Writes one copy. @return 0; 1: there is no such copy; <0 */
 static int write_copy(struct btrkit_txn *txn, uint64_t logical, const uint8_t *data, size_t len, unsigned mirror,
 		      struct btrkit_error *err)
 {

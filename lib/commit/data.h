@@ -17,7 +17,7 @@ struct txn_data {
 void txn_data_free(struct btrkit_txn *txn);
 
 /*
- * Write data to space that txn_alloc_data() returned in this transaction. In chunks with parity the commit writes it;
+ * Writes data to space that txn_alloc_data() returned in this transaction. In chunks with parity the commit writes it;
  * until then the data is kept in memory, and included in txn_bytes(). Nothing is written if a superblock is no longer
  * that of the last commit.
  * @return 0; -EBUSY: another program has written to the filesystem; <0: the transaction can only be aborted
@@ -25,7 +25,7 @@ void txn_data_free(struct btrkit_txn *txn);
 int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Read data that was written in this transaction and is still kept in memory: fs->unwritten. */
+/* Reads data that was written in this transaction and is still kept in memory: fs->unwritten. */
 bool txn_read_unwritten(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t *len);
 
 #endif

@@ -7,7 +7,7 @@
 #include "lib/tree/filesystem.h"
 
 /*
- * Rewrite every mirror that is invalid, or of another filesystem or generation. To be called before anything
+ * Rewrites every mirror that is invalid, or of another filesystem or generation. To be called before anything
  * else is written through a handle.
  * @return 0; as commit_supers_check(), then nothing was written; <0
  */

@@ -93,7 +93,7 @@ static int add_head(struct refs *r, const struct range *extent, bool data, unsig
 	return 0;
 }
 
-/* Get or create the head of an extent. An existing one must describe the same extent. */
+/* Gets or creates the head of an extent. An existing one must describe the same extent. */
 static int get_head(struct refs *r, const struct range *extent, bool data, unsigned level, struct ref_head **ret,
 		    struct btrkit_error *err)
 {

@@ -17,11 +17,11 @@ int refs_create(struct btrkit_txn *txn, struct refs **ret, struct btrkit_error *
 /* NULL is allowed. */
 struct refs *refs_destroy(struct refs *r);
 
-/* Add a newly allocated extent that is not in the extent tree. Its first references follow by refs_change(). */
+/* Adds a newly allocated extent that is not in the extent tree. Its first references follow by refs_change(). */
 int refs_new_extent(struct refs *r, const struct range *extent, bool data, unsigned level,
 		    const struct btrkit_key *first, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Add or drop references.
+ * Adds or drops references.
  * @return 0; -EOPNOTSUPP: files must not change with simple quotas; -EUCLEAN: the extent is known as another; -ENOMEM
  */
 int refs_change(struct refs *r, const struct extent_change *change, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -51,9 +51,9 @@ size_t refs_pending_data(const struct refs *r);
 size_t refs_queued(const struct refs *r);
 /* Whether a reference from a file or a file tree has changed. */
 bool refs_changed_files(const struct refs *r);
-/* Apply all pending changes as one batch. Afterwards, more may be pending. @return 0; -EUCLEAN; <0 */
+/* Applies all pending changes as one batch. Afterwards, more may be pending. @return 0; -EUCLEAN; <0 */
 int refs_run(struct refs *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Free extents that were allocated but never referenced. */
+/* Frees extents that were allocated but never referenced. */
 int refs_release_unused(struct refs *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

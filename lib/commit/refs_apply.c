@@ -129,7 +129,7 @@ static uint32_t item_limit(const struct refs_batch *b)
 	return (leaf_room(b->r->txn->fs->geometry.nodesize) >> 4) - (uint32_t)sizeof(struct disk_item);
 }
 
-/* Change one reference, inline or keyed. @key: key of the extent item, which does not exist yet if @fresh */
+/* Changes one reference, inline or keyed. @key: key of the extent item, which does not exist yet if @fresh */
 static int apply_change(struct refs_batch *b, struct extent_bytes *x, const struct btrkit_key *key, bool fresh,
 			const struct ref_change *change, struct btrkit_error *err)
 {
@@ -163,7 +163,7 @@ static int apply_change(struct refs_batch *b, struct extent_bytes *x, const stru
 	return 0;
 }
 
-/* Add references before dropping others, so that the count does not become 0 in between. */
+/* Adds references before dropping others, so that the count does not become 0 in between. */
 static int apply_changes(struct refs_batch *b, struct extent_bytes *x, const struct btrkit_key *key,
 			 const struct ref_head *h, struct btrkit_error *err)
 {

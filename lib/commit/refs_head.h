@@ -42,7 +42,7 @@ struct refs {
 	bool changed_files;
 };
 
-/* Sort the changes, merge those of the same reference, and remove those that cancelled out. */
+/* Sorts the changes, merges those of the same reference, and removes those that cancelled out. */
 void ref_head_net(struct refs *r, struct ref_head *h);
 struct ref_head *ref_head_free(struct ref_head *h);
 
@@ -64,18 +64,18 @@ struct inline_place {
 };
 int inline_ref_find(const struct extent_bytes *x, const struct extent_ref *ref, struct inline_place *ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Insert it or change its count, or remove it if the count is 0. @x must have room for it. */
+/* Inserts it or change its count, or removes it if the count is 0. @x must have room for it. */
 void inline_ref_set(struct extent_bytes *x, const struct inline_place *place, const struct extent_ref *ref,
 		    uint32_t count);
 
-/* Change a keyed reference, which is an item of its own. */
+/* Changes a keyed reference, which is an item of its own. */
 int keyed_ref_change(struct edit_tree *t, uint64_t bytenr, const struct ref_change *change,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether the extent whose own item has @key has any keyed references. */
 int keyed_refs_exist(struct edit_tree *t, const struct btrkit_key *key, bool *ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Apply a change to a count, which for tree blocks must be 0 or 1. @return 0 or -EUCLEAN */
+/* Applies a change to a count, which for tree blocks must be 0 or 1. @return 0 or -EUCLEAN */
 int ref_count_changed(const struct ref_change *change, uint32_t before, uint32_t *after,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 bool ref_equal(const struct extent_ref *a, const struct extent_ref *b);
@@ -86,10 +86,10 @@ int refs_batch_create(struct refs *r, struct refs_batch **ret, struct btrkit_err
 struct refs_batch *refs_batch_destroy(struct refs_batch *b);
 /* Extents must come in address order. */
 int refs_batch_apply(struct refs_batch *b, struct ref_head *h, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Apply what was deferred. */
+/* Applies what was deferred. */
 int refs_batch_end(struct refs_batch *b, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Find the extent item of a tree block or data extent; it becomes the current item. @return 0; 1: none; <0 */
+/* Finds the extent item of a tree block or data extent; it becomes the current item. @return 0; 1: none; <0 */
 int refs_find_item(struct edit_tree *t, const struct range *extent, bool data, unsigned level, struct extent_item *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

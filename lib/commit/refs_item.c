@@ -67,7 +67,7 @@ void inline_ref_set(struct extent_bytes *x, const struct inline_place *place, co
 		extent_inline_ref_put(&put, x->bytes + place->at);
 }
 
-/* Find the item of a keyed reference. @return 0: *key is its key; 1: none, *key is the key for a new one; <0 */
+/* Finds the item of a keyed reference. @return 0: *key is its key; 1: none, *key is the key for a new one; <0 */
 static int keyed_ref_find(struct edit_tree *t, uint64_t bytenr, const struct extent_ref *ref, struct btrkit_key *key,
 			  uint32_t *count, struct btrkit_error *err)
 {
@@ -103,7 +103,7 @@ static int keyed_ref_find(struct edit_tree *t, uint64_t bytenr, const struct ext
 	return 1;
 }
 
-/* Encode the contents of a keyed reference's item. @return their size */
+/* Encodes the contents of a keyed reference's item. @return their size */
 static uint32_t keyed_ref_bytes(const struct extent_ref *ref, uint32_t count, uint8_t *to)
 {
 	const le32 disk_count = le32_put(count);

@@ -21,7 +21,7 @@
 #include "lib/format/items/root.h"
 #include "lib/space/free_space_edit.h"
 
-/* Update the free space tree with the extents that were added to the extent tree and removed from it. */
+/* Updates the free space tree with the extents that were added to the extent tree and removed from it. */
 static int apply_free_space(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err)
 {
 	struct btrkit_write_stats *stats = &txn->writer->stats;

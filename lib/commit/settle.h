@@ -6,15 +6,16 @@
 
 #include "lib/commit/txn.h"
 
-/* Update the trees that describe other trees, until nothing is pending. */
+/* Updates the trees that describe other trees, until nothing is pending. */
 int commit_settle(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Update the ROOT_ITEM of a tree, as the commit does. Not during an edit. */
+/* Updates the ROOT_ITEM of a tree, as the commit does. Not during an edit. */
 int txn_write_root(struct btrkit_txn *txn, struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Apply references until none are pending, without updating root items. Needed before a whole tree is read that must be
- * up to date. Waiting checksums are inserted first, so that those of freed extents can be deleted. Not during an edit.
+ * Applies references until none are pending, without updating root items. Needed before a whole tree is read that must
+ * be up to date. Waiting checksums are inserted first, so that those of freed extents can be deleted. Not during an
+ * edit.
  */
 int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

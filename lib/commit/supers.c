@@ -21,7 +21,7 @@ struct commit_supers {
 	struct device_super devices[];
 };
 
-/* Enter the root of one tree into a backup. */
+/* Enters the root of one tree into a backup. */
 static int backup_root(struct btrkit_txn *txn, uint64_t id, le64 *bytenr, le64 *gen, uint8_t *level,
 		       struct btrkit_error *err)
 {
@@ -74,7 +74,7 @@ static int fill_backup(struct btrkit_txn *txn, struct disk_super *d, struct btrk
 	return ret;
 }
 
-/* Fill in what all devices have in common. */
+/* Fills in what all devices have in common. */
 static int fill_super(struct btrkit_txn *txn, struct disk_super *d, struct btrkit_error *err)
 {
 	const struct btrkit_fs *fs = txn->fs;
@@ -204,7 +204,7 @@ int commit_supers_reserve(const struct commit_supers *s, struct btrkit_error *er
 	return 0;
 }
 
-/* Check the fields that any commit changes. */
+/* Checks the fields that any commit changes. */
 static bool is_unchanged(const struct disk_super *d, const struct disk_super *known, uint64_t devid)
 {
 	return le64_get(d->magic) == SUPER_MAGIC && !memcmp(d->fsid, known->fsid, sizeof(d->fsid)) &&

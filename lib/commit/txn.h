@@ -67,19 +67,19 @@ struct btrkit_txn {
 	void *verify_ctx;
 };
 
-/* Create the state of a new generation, which txn_drop() frees. On failure nothing of it remains. */
+/* Creates the state of a new generation, which txn_drop() frees. On failure nothing of it remains. */
 int txn_begin(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Drop all changes: the filesystem is what is on the devices. */
+/* Drops all changes: the filesystem is what is on the devices. */
 void txn_drop(struct btrkit_txn *txn);
 
-/* Open a tree for editing. @return as overlay_tree() */
+/* Opens a tree for editing. @return as overlay_tree() */
 int txn_tree(struct btrkit_txn *txn, uint64_t id, struct edit_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Add or drop a reference to file data. A new extent must have been allocated by txn_alloc_data(). */
+/* Adds or drops a reference to file data. A new extent must have been allocated by txn_alloc_data(). */
 int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *change,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Allocate @min to @max bytes for file data. The caller must add the first reference; otherwise the commit frees it.
+ * Allocates @min to @max bytes for file data. The caller must add the first reference; otherwise the commit frees it.
  * @return 0; -ENOSPC; -EUCLEAN: the space is in use; <0
  */
 int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret,

@@ -7,7 +7,7 @@
 #define WITNESS_EVERY (1u << 20) /* bytes of freed data */
 #define WITNESS_BYTES 4096u
 
-/* Save all copies of a range for undo. */
+/* Saves all copies of a range for undo. */
 static int keep_copies(struct btrkit_txn *txn, uint64_t logical, uint64_t len, struct btrkit_error *err)
 {
 	int ret = 0;

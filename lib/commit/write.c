@@ -60,7 +60,7 @@ struct writing {
 	size_t num_pieces, pieces_size;
 };
 
-/* Add a copy of a block, which striped profiles may divide into pieces. @return 0; 1: there is no such copy; <0 */
+/* Adds a copy of a block, which striped profiles may divide into pieces. @return 0; 1: there is no such copy; <0 */
 static int add_copy(const struct volume *v, struct unit *u, const struct node *node, unsigned mirror,
 		    struct btrkit_error *err)
 {
@@ -119,7 +119,7 @@ static int by_address(const void *a, const void *b)
 	return x->logical < y->logical ? -1 : x->logical > y->logical;
 }
 
-/* Determine and sort the locations of the unit's blocks. */
+/* Determines and sorts the locations of the unit's blocks. */
 static int map_unit(const struct writing *w, struct unit *u, struct btrkit_error *err)
 {
 	const struct volume *v = w->txn->fs->volume;
@@ -184,7 +184,7 @@ static int make_buffer(struct unit *u, struct btrkit_error *err)
 	return u->buf ? 0 : err_nomem(err);
 }
 
-/* Seal the unit's blocks, and copy them to the buffer in order of their locations. */
+/* Seals the unit's blocks, and copies them to the buffer in order of their locations. */
 static int prepare(void *ctx, void *slot, struct btrkit_error *err)
 {
 	const struct writing *w = ctx;
@@ -272,7 +272,7 @@ static int write_units(struct writing *w, struct btrkit_error *err)
 	return ret;
 }
 
-/* Write all full stripes, or reserve space for them. */
+/* Writes all full stripes, or reserve space for them. */
 static int put_full_stripes(const struct writing *w, bool only_reserve, struct btrkit_error *err)
 {
 	struct btrkit_write_stats *stats = &w->txn->writer->stats;
@@ -294,7 +294,7 @@ static int put_full_stripes(const struct writing *w, bool only_reserve, struct b
 	return ret;
 }
 
-/* Collect the blocks and data that are in full stripes. */
+/* Collects the blocks and data that are in full stripes. */
 static int collect_pieces(struct writing *w, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -331,7 +331,7 @@ int commit_flush(struct btrkit_txn *txn, struct btrkit_error *err)
 	return 0;
 }
 
-/* Exclude leaves in full stripes with parity, which are written with the rest of their full stripe. */
+/* Excludes leaves in full stripes with parity, which are written with the rest of their full stripe. */
 static size_t leave_out_full_stripes(const struct volume *v, struct sort_entry *leaves, size_t n)
 {
 	size_t left = 0;

@@ -6,13 +6,13 @@
 
 #include "lib/commit/txn.h"
 
-/* Seal every private block, write all its copies, and flush the devices. */
+/* Seals every private block, writes all its copies, and flushes the devices. */
 int commit_write_blocks(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Flush every device. */
+/* Flushes every device. */
 int commit_flush(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Write full leaves if blocks use much memory; nothing on the devices refers to them before the commit. The trees must
+ * Writes full leaves if blocks use much memory; nothing on the devices refers to them before the commit. The trees must
  * be locked, and only cursors of edits may point into them.
  * @return 0; -EBUSY: as txn_write_data(); <0: the transaction can only be aborted
  */

@@ -163,7 +163,7 @@ int delayed_change_ref(struct delayed *d, uint64_t tree, const struct item *item
 	return txn_change_data_ref(d->txn, &change, err);
 }
 
-/* Change the reference of an item's old or new contents. */
+/* Changes the reference of an item's old or new contents. */
 static int change_ref(struct delayed_tree *t, const struct delayed_inode *in, const struct delayed_item *it, int add,
 		      struct btrkit_error *err)
 {
@@ -198,7 +198,7 @@ static int end_change(struct delayed_tree *t, int ret, const struct btrkit_error
 	return failure_note_fatal(t->delayed->txn->failure, ret, err);
 }
 
-/* Count memory by shard, and add it to the total only now and then. */
+/* Counts memory by shard, and adds it to the total only now and then. */
 static void count_bytes(struct delayed *d, struct delayed_shard *s, size_t bytes)
 {
 	s->bytes += bytes;

@@ -107,18 +107,18 @@ struct delayed {
 
 int delayed_create(struct btrkit_txn *txn, const struct delayed_watch *watch, struct delayed **ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Drop all delayed items. NULL is allowed. */
+/* Drops all delayed items. NULL is allowed. */
 struct delayed *delayed_destroy(struct delayed *d);
 
 /*
- * Forget a subvolume that is being deleted. Requires exclusive use, and nothing delayed. Other users notice in the
+ * Forgets a subvolume that is being deleted. Requires exclusive use, and nothing delayed. Other users notice in the
  * gate.
  */
 void delayed_forget_tree(struct delayed *d, uint64_t id);
 /* Allow or forbid changes of a subvolume, under the same conditions. */
 void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only);
 
-/* Get the tree of a subvolume that is in use. @return 0; -ENOENT; <0 */
+/* Gets the tree of a subvolume that is in use. @return 0; -ENOENT; <0 */
 int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The locks of up to six inodes, taken in an order that prevents deadlocks. */
@@ -133,7 +133,7 @@ void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, st
 void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
 		      struct delayed_locks *ret);
 /*
- * Add the lock of OID_ORPHAN to those of inodes of the same tree. It comes last, so it can be taken later than the
+ * Adds the lock of OID_ORPHAN to those of inodes of the same tree. It comes last, so it can be taken later than the
  * others.
  */
 void delayed_lock_orphans(struct delayed_tree *t, struct delayed_locks *l);
@@ -153,17 +153,17 @@ struct delayed_reader {
 };
 void delayed_reader_release(struct delayed_reader *r);
 
-/* Find the item with that key. @return 0; 1: there is none; <0 */
+/* Finds the item with that key. @return 0; 1: there is none; <0 */
 int delayed_find(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Find the first item of the key's inode not below the key. @r: NULL for its key only.
+ * Finds the first item of the key's inode not below the key. @r: NULL for its key only.
  * @return 0; 1: there is none; <0
  */
 int delayed_seek(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Find the last item of the key's inode not above the key. @r: NULL for its key only.
+ * Finds the last item of the key's inode not above the key. @r: NULL for its key only.
  * @return 0; 1: there is none; <0
  */
 int delayed_seek_back(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
@@ -177,19 +177,19 @@ int delayed_seek_back(struct delayed_tree *t, struct delayed_reader *r, const st
 /* Note that an inode is new: the tree is not searched for its items. @return 0; -ENOMEM */
 int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Insert an item that does not exist. Its contents are @size bytes of @data; if that is NULL, the caller fills in *@ret
- * before releasing the lock. Otherwise @ret may be NULL. @return 0; -EEXIST; -EINVAL: too large for a leaf; <0
+ * Inserts an item that does not exist. Its contents are @size bytes of @data; if that is NULL, the caller fills in
+ * *@ret before releasing the lock. Otherwise @ret may be NULL. @return 0; -EEXIST; -EINVAL: too large for a leaf; <0
  */
 int delayed_insert(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		   uint8_t **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Replace the contents of an existing item. @data is not part of the item. @return as above; -ENOENT */
+/* Replaces the contents of an existing item. @data is not part of the item. @return as above; -ENOENT */
 int delayed_replace(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Delete an existing item. @return 0; -ENOENT: it does not exist any more; <0 */
+/* Deletes an existing item. @return 0; -ENOENT: it does not exist any more; <0 */
 int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Run all delayed items, that is, insert them into the trees; others continue meanwhile. Not by a thread inside the
+ * Runs all delayed items, that is, inserts them into the trees; others continue meanwhile. Not by a thread inside the
  * gate.
  * @return 0; -EUCLEAN, <0: the transaction has failed
  */
@@ -204,14 +204,14 @@ void delayed_run_much(struct delayed *d);
 /* Whether any item is delayed. Not by a thread that holds the lock of an inode. */
 bool delayed_waits(struct delayed *d);
 
-/* Run all delayed items during exclusive use. */
+/* Runs all delayed items during exclusive use. */
 int delayed_run_exclusive(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Continue as the next transaction, when nothing is delayed: look up the trees again. */
+/* Continues as the next transaction, when nothing is delayed: look up the trees again. */
 int delayed_go_on(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Allocate an inode number. @return 0; -ENOSPC: there is none left; <0 */
+/* Allocates an inode number. @return 0; -ENOSPC: there is none left; <0 */
 int delayed_take_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Allocate the index of a directory's next entry, greater than all existing ones. @return 0; <0 */
+/* Allocates the index of a directory's next entry, greater than all existing ones. @return 0; <0 */
 int delayed_next_index(struct delayed_tree *t, struct delayed_reader *r, uint64_t dir, uint64_t *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -57,7 +57,7 @@ static inline bool delayed_is_there(const struct delayed_item *it)
 	return it->change == DELAYED_NEW || it->change == DELAYED_OVER;
 }
 
-/* Compare an item with a key of the same inode. */
+/* Compares an item with a key of the same inode. */
 static inline int delayed_cmp(const struct delayed_item *it, const struct btrkit_key *key)
 {
 	if (it->type != key->type)
@@ -72,35 +72,35 @@ struct delayed_table delayed_table(const struct delayed *d);
 int delayed_inode_get(struct delayed_table *t, uint64_t objectid, struct delayed_inode **ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const struct btrkit_key *key);
-/* Sort the items. */
+/* Sorts the items. */
 void delayed_sort(struct delayed_inode *in);
-/* Add or drop the reference of an EXTENT_DATA item. Does nothing for other items. */
+/* Adds or drops the reference of an EXTENT_DATA item. Does nothing for other items. */
 int delayed_change_ref(struct delayed *d, uint64_t tree, const struct item *item, int add,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Add an item that does not exist, without contents, but with room for @size bytes. @return 0; -ENOMEM */
+/* Adds an item that does not exist, without contents, but with room for @size bytes. @return 0; -ENOMEM */
 int delayed_item_add(struct delayed_table *t, struct delayed_inode *in, const struct btrkit_key *key, uint32_t size,
 		     struct delayed_item **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Set the contents of a known item, which may have to move for that. @data: as for delayed_insert() */
+/* Sets the contents of a known item, which may have to move for that. @data: as for delayed_insert() */
 int delayed_item_set(struct delayed_table *t, struct delayed_inode *in, struct delayed_item **at, const void *data,
 		     uint32_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Move an inode that has its own pool to another table, which does not have it yet. @in is then empty.
+ * Moves an inode that has its own pool to another table, which does not have it yet. @in is then empty.
  * @return 0; -ENOMEM
  */
 int delayed_inode_move(struct delayed_table *to, struct delayed_inode *in);
 /*
- * Insert into the trees of a list what was taken over, @bytes in total. Requires the lock of runs.
+ * Inserts into the trees of a list what was taken over, @bytes in total. Requires the lock of runs.
  * @return 0; -EUCLEAN, <0: the transaction has failed
  */
 int delayed_run_taken(struct delayed *d, struct delayed_tree *t, size_t bytes,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Free the items of an inode that are all in the tree, where readers then find them. */
+/* Frees the items of an inode that are all in the tree, where readers then finds them. */
 void delayed_inode_empty(struct delayed_inode *in);
 void delayed_table_free(struct delayed_table *t);
 
-/* Remember the leaf at which a cursor found an item with @key. Requires the locks of the item and of the tree. */
+/* Remembers the leaf at which a cursor found an item with @key. Requires the locks of the item and of the tree. */
 void delayed_see_leaf(struct delayed_tree *t, const struct btrkit_key *key, const struct cursor *c);
-/* Count the leaf of a changed item. @return false: it need not be copied, or must be copied for another item anyway */
+/* Counts the leaf of a changed item. @return false: it need not be copied, or must be copied for another item anyway */
 bool delayed_count_leaf(struct delayed_tree *t, const struct btrkit_key *key);
 /* All delayed items are being taken over. */
 void delayed_forget_leaves(struct delayed_tree *t);

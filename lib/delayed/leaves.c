@@ -33,7 +33,7 @@ static bool covers(const struct delayed_seen *seen, const struct btrkit_key *key
 	return seen->bytenr && key_cmp(&seen->first, key) <= 0 && key_cmp(key, &seen->last) <= 0;
 }
 
-/* Look up the leaf. Errors are ignored here, because they will occur again later. */
+/* Looks up the leaf. Errors are ignored here, because they will occur again later. */
 static void look(struct delayed_tree *t, const struct btrkit_key *key)
 {
 	struct cursor c;

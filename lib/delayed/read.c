@@ -16,7 +16,7 @@ void delayed_reader_release(struct delayed_reader *r)
 	*r = (struct delayed_reader){ 0 };
 }
 
-/* Copy the cursor's item, since others may change the tree. @r: NULL for its key only */
+/* Copies the cursor's item, since others may change the tree. @r: NULL for its key only */
 static int copy_item(struct delayed_reader *r, const struct item *from, struct item *ret, struct btrkit_error *err)
 {
 	if (!r) {
@@ -39,7 +39,7 @@ static int copy_item(struct delayed_reader *r, const struct item *from, struct i
 
 enum tree_seek { TREE_EXACT, TREE_FORWARD, TREE_BACK };
 
-/* Find an item of the key's inode in the tree. @return 0; 1: there is none; <0 */
+/* Finds an item of the key's inode in the tree. @return 0; 1: there is none; <0 */
 static int tree_item(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key,
 		     enum tree_seek seek, struct item *ret, struct btrkit_error *err)
 {
@@ -112,7 +112,7 @@ static const struct delayed_item *nearest(struct delayed_inode *in, const struct
 	return low < in->n ? in->items[low] : NULL;
 }
 
-/* Go to the next key, or the previous one. @return false: the inode has none */
+/* Goes to the next key, or the previous one. @return false: the inode has none */
 static bool step(struct btrkit_key *key, bool back)
 {
 	if (back ? key->offset-- : ++key->offset)
@@ -208,7 +208,7 @@ int delayed_notes(struct delayed_tree *t, uint64_t inode, uint8_t **ret, struct 
 	return res;
 }
 
-/* Find the highest inode number in the tree. */
+/* Finds the highest inode number in the tree. */
 static int last_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_error *err)
 {
 	struct cursor c;

@@ -100,7 +100,7 @@ static int no_longer_there(const struct delayed_tree *t, const struct btrkit_key
 	return ret;
 }
 
-/* Delete the collected keys, one leaf at a time. */
+/* Deletes the collected keys, one leaf at a time. */
 static int take_gone(struct delayed_batch *b, struct btrkit_error *err)
 {
 	struct delayed_tree *t = b->t;
@@ -117,7 +117,7 @@ static int take_gone(struct delayed_batch *b, struct btrkit_error *err)
 	return ret;
 }
 
-/* Replace the contents of an item in the tree. Requires both locks. */
+/* Replaces the contents of an item in the tree. Requires both locks. */
 static int change_one(struct delayed_tree *t, const struct delayed_inode *in, const struct delayed_item *it,
 		      struct btrkit_error *err)
 {
@@ -142,7 +142,7 @@ static int change_one(struct delayed_tree *t, const struct delayed_inode *in, co
 	return ret == -ENOENT ? no_longer_there(t, &key, err) : ret;
 }
 
-/* Apply consecutive replacements of an inode's items. *@i is set to the first item after them. */
+/* Applies consecutive replacements of an inode's items. *@i is set to the first item after them. */
 static int change_some(struct delayed_tree *t, const struct delayed_inode *in, uint32_t *i, struct btrkit_error *err)
 {
 	const uint32_t end = in->n - *i < CHANGES_AT_A_TIME ? in->n : *i + CHANGES_AT_A_TIME;
@@ -174,7 +174,7 @@ static int add_to_batch(struct delayed_batch *b, const struct delayed_inode *in,
 	return 0;
 }
 
-/* Prefetch cache lines. */
+/* Prefetches cache lines. */
 static void fetch(const void *at, unsigned lines)
 {
 	for (unsigned i = 0; i < lines; i++)
@@ -215,7 +215,7 @@ static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, st
 	return ret;
 }
 
-/* Sort the items of a shard's inodes. Readers sort them, too, so take the lock. */
+/* Sorts the items of a shard's inodes. Readers sort them, too, so take the lock. */
 static void sort_shard(void *ctx, size_t i)
 {
 	struct delayed_shard *s = &((struct delayed_tree *)ctx)->shards[i];
@@ -227,7 +227,7 @@ static void sort_shard(void *ctx, size_t i)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Collect and sort the inodes that were taken over. */
+/* Collects and sorts the inodes that were taken over. */
 static int collect(struct delayed_tree *t, struct sort_entry **ret, size_t *n, struct btrkit_error *err)
 {
 	struct sort_entry *all = NULL;
@@ -253,7 +253,7 @@ static int collect(struct delayed_tree *t, struct sort_entry **ret, size_t *n, s
 	return 0;
 }
 
-/* Free a shard's items, all of which are in the tree. */
+/* Frees a shard's items, all of which are in the tree. */
 static void forget_shard(void *ctx, size_t i)
 {
 	struct delayed_tree *t = ctx;
@@ -267,7 +267,7 @@ static void forget_shard(void *ctx, size_t i)
 	delayed_table_free(&done);
 }
 
-/* Free the memory of inodes that are completely in the tree. It is reused for tree blocks: see slab.h. */
+/* Frees the memory of inodes that are completely in the tree. It is reused for tree blocks: see slab.h. */
 static void release(struct delayed_tree *t, const struct sort_entry *done, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -288,7 +288,7 @@ static void release(struct delayed_tree *t, const struct sort_entry *done, size_
 }
 
 /*
- * Release those of the first @n inodes, all of which have been run, that have nothing left in the batch. *@from: first
+ * Releases those of the first @n inodes, all of which have been run, that have nothing left in the batch. *@from: first
  * one not released yet
  */
 static void release_done(const struct delayed_batch *b, const struct sort_entry *all, size_t *from, size_t n)

@@ -25,7 +25,7 @@ static uint64_t hash_number(uint64_t x)
 	return mix(x >> 2) << 2 | (x & 3);
 }
 
-/* Hash within a shard. */
+/* Hashes within a shard. */
 static uint64_t hash_inode(uint64_t inode)
 {
 	return hash_number(inode / DELAYED_SHARDS);
@@ -171,7 +171,7 @@ struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const st
 	return NULL;
 }
 
-/* Move the items to a pool of the inode, so that they can be moved to another table. */
+/* Moves the items to a pool of the inode, so that they can be moved to another table. */
 static int make_own(struct delayed_table *t, struct delayed_inode *in, struct btrkit_error *err)
 {
 	struct pool *own = pool_take(&t->inodes, sizeof(*own), 8);

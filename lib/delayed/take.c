@@ -7,7 +7,7 @@
 enum keep { KEEP_NOTHING, KEEP_NEWEST, KEEP_DIRECTORIES };
 
 /*
- * Take over the delayed items. From now on, new changes are collected separately. The gate must be closed. Threads
+ * Takes over the delayed items. From now on, new changes are collected separately. The gate must be closed. Threads
  * before the gate may open further trees meanwhile, which have no delayed items. @return memory used by the items
  */
 static size_t take_over(struct delayed *d, enum keep keep, struct delayed_tree **list)

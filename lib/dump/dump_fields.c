@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, *(const char *const *)b);
 }
 
-/* Find a name in a list, or add it. @used: number of nodes in use */
+/* Finds a name in a list, or adds it. @used: number of nodes in use */
 static struct emit_filter *take(struct dump_choice *c, size_t *used, const struct emit_filter **list, const char *name)
 {
 	struct emit_filter *node;
@@ -33,7 +33,7 @@ static struct emit_filter *take(struct dump_choice *c, size_t *used, const struc
 	return node;
 }
 
-/* Add a path. Its dots are replaced by null bytes. */
+/* Adds a path. Its dots are replaced by null bytes. */
 static void add(struct dump_choice *c, size_t *used, const struct emit_filter **list, char *path)
 {
 	for (;;) {

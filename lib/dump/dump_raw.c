@@ -28,7 +28,7 @@ static bool is_json(const struct raw *r)
 	return r->e.form == EMIT_JSON;
 }
 
-/* Print "OFFSET  xx xx ..." with up to IN_LINE bytes, padded with blanks to the width of IN_LINE bytes. */
+/* Prints "OFFSET  xx xx ..." with up to IN_LINE bytes, padded with blanks to the width of IN_LINE bytes. */
 static void put_bytes(struct raw *r, uint32_t at, uint32_t n)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -47,7 +47,7 @@ static void put_bytes(struct raw *r, uint32_t at, uint32_t n)
 	emit_bytes(&r->e, line, (size_t)(to - line));
 }
 
-/* Begin a JSON line. */
+/* Begins a JSON line. */
 static void begin_line(struct raw *r, const char *kind, uint32_t at, uint32_t n)
 {
 	emit_object(&r->e, NULL);
@@ -58,7 +58,7 @@ static void begin_line(struct raw *r, const char *kind, uint32_t at, uint32_t n)
 }
 
 /*
- * Begin a field: print its bytes, on the first line of which the value follows. @slot: slot of the item or pointer, or
+ * Begins a field: print its bytes, on the first line of which the value follows. @slot: slot of the item or pointer, or
  * NONE
  */
 static void begin_field(struct raw *r, uint32_t at, uint32_t n, uint32_t slot, const char *name)
@@ -116,7 +116,7 @@ static char printable(uint8_t c)
 	return c >= 0x20 && c < 0x7f ? (char)c : '.';
 }
 
-/* Print bytes without fields, 16 per line. Repeated lines are printed once. */
+/* Prints bytes without fields, 16 per line. Repeated lines are printed once. */
 static void show_bytes(struct raw *r, uint32_t at, uint32_t end)
 {
 	bool same = false;
@@ -242,7 +242,7 @@ static void item_json(struct raw *r, const struct disk_header *h, uint32_t slot,
 	emit_object_end(&r->e);
 }
 
-/* Print the data of an item like dump-tree, but only if it is inside the block. */
+/* Prints the data of an item like dump-tree, but only if it is inside the block. */
 static void show_item_data(struct raw *r, const struct disk_header *h, uint32_t slot, uint32_t low)
 {
 	const struct disk_item *d = (const struct disk_item *)(h + 1) + slot;

@@ -255,7 +255,7 @@ static int scan_all(struct scan *s, struct btrkit_error *err)
 	return ret ? ret : pipeline_drain(s->pipeline, err);
 }
 
-/* Write the first line of the output. */
+/* Writes the first line of the output. */
 static int begin(struct scan *s, struct dump *like, struct btrkit_error *err)
 {
 	struct dump d = *like;

@@ -12,7 +12,7 @@
 
 #define FLAGS_KNOWN ((BTRKIT_DUMP_SUPER_MORE << 1) - 1)
 
-/* Map the nominal offset of a superblock copy to its actual location. @return 0 or <0 */
+/* Maps the nominal offset of a superblock copy to its actual location. @return 0 or <0 */
 static int device_range_of(struct btrkit_io *io, uint64_t offset, uint64_t *ret, struct btrkit_error *err)
 {
 	*ret = offset;

@@ -16,7 +16,7 @@ static int compare_u64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Dump each block once, in the order of addresses. */
+/* Dumps each block once, in the order of addresses. */
 static int dump_chosen_blocks(struct dump_report *r, struct btrkit_error *err)
 {
 	const struct btrkit_dump_options *o = r->o;
@@ -43,7 +43,7 @@ static int dump_chosen_blocks(struct dump_report *r, struct btrkit_error *err)
 	return ret;
 }
 
-/* Finish the dump: write everything, including the first line if nothing else was dumped. */
+/* Finishes the dump: write everything, including the first line if nothing else was dumped. */
 static int end(struct dump_report *r, struct btrkit_error *err)
 {
 	struct dump *d;

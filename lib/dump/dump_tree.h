@@ -41,19 +41,19 @@ static inline bool dump_is_json(const struct dump *d)
 }
 
 /*
- * Initialize with the options for lines and the format. Call dump_choice_free() for its choice. @return 0; -EINVAL;
+ * Initializes with the options for lines and the format. Call dump_choice_free() for its choice. @return 0; -EINVAL;
  * -ENOMEM
  */
 int dump_like(struct btrkit_fs *fs, const struct btrkit_dump_options *o, struct dump *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Print the first line, unless that was done. A dump that fails before it finds anything prints nothing. */
+/* Prints the first line, unless that was done. A dump that fails before it finds anything prints nothing. */
 void dump_begin(struct dump *d);
 
-/* Print the start of the line before a tree, in JSON the whole line. @key: of the tree's root item, or NULL. */
+/* Prints the start of the line before a tree, in JSON the whole line. @key: of the tree's root item, or NULL. */
 void dump_heading(struct dump *d, const char *title, const struct btrkit_key *key, const struct tree_root *root);
 
-/* Begin a JSON line of the given kind, with the location of @n if it is not NULL. Nothing is printed in text. */
+/* Begins a JSON line of the given kind, with the location of @n if it is not NULL. Nothing is printed in text. */
 void dump_line(struct dump *d, const char *kind, const struct node *n);
 
 /* The beginning of a JSON line, prepared once for all lines of a block. */
@@ -65,21 +65,21 @@ struct dump_prefix {
 void dump_prefix_make(struct dump_prefix *p, struct dump *d, const char *kind, const struct node *n);
 void dump_prefix_line(const struct dump_prefix *p, struct dump *d, const char *kind, const struct node *n);
 
-/* Print the superblock's backup roots, and its totals for the filesystem. */
+/* Prints the superblock's backup roots, and its totals for the filesystem. */
 void dump_backups(struct dump *d);
 void dump_totals(struct dump *d);
 
-/* Print a node with its pointers, or a leaf with its items. Leaves without selected items are omitted. */
+/* Prints a node with its pointers, or a leaf with its items. Leaves without selected items are omitted. */
 void dump_block(struct dump *d, const struct node *n);
 
-/* Store the failure, if it is the first. */
+/* Stores the failure, if it is the first. */
 void dump_blame(struct dump *d, int ret, const struct btrkit_error *what);
 
-/* Print that a block cannot be read because of @what, with the location and the error of each copy. */
+/* Prints that a block cannot be read because of @what, with the location and the error of each copy. */
 void dump_damaged_block(struct dump *d, const struct node_ref *ref, int ret, const struct btrkit_error *what);
-/* Report an invalid item, in JSON on a line after the item. */
+/* Reports an invalid item, in JSON on a line after the item. */
 void dump_damaged_item(struct dump *d, const struct node *n, uint32_t slot, int ret, const struct btrkit_error *what);
-/* Report an invalid root item @key. @shown: the tree is printed anyway, because the item has a valid location */
+/* Reports an invalid root item @key. @shown: the tree is printed anyway, because the item has a valid location */
 void dump_damaged_root(struct dump *d, const struct btrkit_key *key, bool shown, int ret,
 		       const struct btrkit_error *what);
 /* Report that chunks cannot be read. Blocks in them will not be found. */
@@ -125,22 +125,22 @@ struct dump_run {
 	size_t heading_len;
 };
 
-/* Set up the output. @like: how the pieces render. Call dump_run_end() in any case. @return 0; -ENOMEM; -EAGAIN */
+/* Sets up the output. @like: how the pieces render. Call dump_run_end() in any case. @return 0; -ENOMEM; -EAGAIN */
 int dump_run_begin(struct dump_run *run, const struct dump *like, btrkit_write_fn write, void *ctx,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Get the dump for text that the caller renders next. *ret is valid until the next call. @return 0, or an error of the
+ * Gets the dump for text that the caller renders next. *ret is valid until the next call. @return 0, or an error of the
  * output
  */
 int dump_run_text(struct dump_run *run, struct dump **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Like dump_run_text(), for a heading, which is dropped if nothing follows before the next heading. */
 int dump_run_heading(struct dump_run *run, struct dump **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Add a block. @dropped: it may have been freed and reused, so it is omitted if it is invalid */
+/* Adds a block. @dropped: it may have been freed and reused, so it is omitted if it is invalid */
 int dump_run_block(struct dump_run *run, const struct node_ref *ref, bool dropped,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Select the items of leaves for the following blocks. */
+/* Selects the items of leaves for the following blocks. */
 void dump_run_pick(struct dump_run *run, const struct dump_pick *pick);
-/* Write everything. Afterwards, run->damage is the first damage found. */
+/* Writes everything. Afterwards, run->damage is the first damage found. */
 int dump_run_drain(struct dump_run *run, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void dump_run_end(struct dump_run *run);
 
@@ -163,7 +163,7 @@ struct dump_what {
 };
 
 /*
- * Dump the block at @ref and everything below it. Unreadable blocks are reported in their place.
+ * Dumps the block at @ref and everything below it. Unreadable blocks are reported in their place.
  * @return 0, -ENOMEM, or an error of the output
  */
 int dump_tree_walk(struct dump_run *run, const struct node_ref *ref, const struct dump_what *what,

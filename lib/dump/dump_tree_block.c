@@ -86,7 +86,7 @@ static void dump_pointers(struct dump *d, const struct node *n)
 	}
 }
 
-/* Record the first invalid item, to be reported at the end. In JSON, each invalid item also has a line. */
+/* Records the first invalid item, to be reported at the end. In JSON, each invalid item also has a line. */
 static void check_item(struct dump *d, const struct node *n, const struct item_ctx *ctx, const struct item *item,
 		       uint32_t slot)
 {

@@ -17,7 +17,7 @@ void dump_blame(struct dump *d, int ret, const struct btrkit_error *what)
 	d->damage_error = *what;
 }
 
-/* Record damage because of which parts of the output are missing. */
+/* Records damage because of which parts of the output are missing. */
 static void blame_loss(struct dump *d, int ret, const struct btrkit_error *what)
 {
 	d->lost = true;
@@ -40,14 +40,14 @@ static const char *code_name(enum btrkit_code code)
 	}
 }
 
-/* Begin a damage line: in JSON with the kind of damage, in text with @words. */
+/* Begins a damage line: in JSON with the kind of damage, in text with @words. */
 static void line_begin(struct dump *d, const char *what, const char *words)
 {
 	dump_line(d, "damage", NULL);
 	emit_str(&d->e, "what", words, dump_is_json(d) ? what : "");
 }
 
-/* Print the error; in text, its message follows the location. */
+/* Prints the error; in text, its message follows the location. */
 static void show_error(struct emit *e, const struct btrkit_error *what)
 {
 	if (e->form == EMIT_JSON) {
@@ -59,7 +59,7 @@ static void show_error(struct emit *e, const struct btrkit_error *what)
 	emit_text(e, "\n");
 }
 
-/* Read a copy again to find out what is wrong with it. */
+/* Reads a copy again to find out what is wrong with it. */
 static void check_copy(const struct dump *d, const struct node_ref *ref, const struct copy *copy, uint8_t *buf,
 		       struct btrkit_error *what)
 {

@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Sort, and merge adjacent or overlapping ranges. */
+/* Sorts, and merges adjacent or overlapping ranges. */
 static void tidy(struct list *l)
 {
 	size_t n = 0;

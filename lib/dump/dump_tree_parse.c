@@ -23,7 +23,7 @@ static bool is_gap(char c)
 	return c == ' ' || c == '\t' || c == '(' || c == ')';
 }
 
-/* Split OBJECTID,TYPE,OFFSET between @s and @end. Missing parts become empty strings. */
+/* Splits OBJECTID,TYPE,OFFSET between @s and @end. Missing parts become empty strings. */
 static int split(const char *s, const char *end, struct words *w)
 {
 	*w = (struct words){ 0 };
@@ -88,7 +88,7 @@ int btrkit_item_type_parse(const char *name, uint8_t *ret)
 	return -ENOENT;
 }
 
-/* Parse word @i of a key; @missing is the value of an empty word. */
+/* Parses word @i of a key; @missing is the value of an empty word. */
 static int parse_part(const struct words *w, unsigned i, uint64_t missing, uint64_t *ret)
 {
 	const char *word = w->at[i];

@@ -37,7 +37,7 @@ static void show_good(struct dump_piece *p, size_t i, const struct node *n)
 	dump_block(&p->d, n);
 }
 
-/* Render a block. @good: it is in the buffer and was verified */
+/* Renders a block. @good: it is in the buffer and was verified */
 static int show(struct dump_piece *p, size_t i, bool good, struct btrkit_error *err)
 {
 	struct node n = { .data = bytes_at(p, i) };
@@ -55,7 +55,7 @@ static int show(struct dump_piece *p, size_t i, bool good, struct btrkit_error *
 	return emit_failed(&p->d.e) ? err_nomem(err) : 0;
 }
 
-/* Render a block through the cache, which includes modified blocks of a transaction. */
+/* Renders a block through the cache, which includes modified blocks of a transaction. */
 static int show_cached(struct dump_piece *p, size_t i, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -186,7 +186,7 @@ void dump_run_end(struct dump_run *run)
 	free(run->heading);
 }
 
-/* Submit the current piece. */
+/* Submits the current piece. */
 static void submit(struct dump_run *run)
 {
 	if (!run->piece)
@@ -198,7 +198,7 @@ static void submit(struct dump_run *run)
 	pipeline_submit(run->pipeline);
 }
 
-/* Ensure that there is a current piece. */
+/* Ensures that there is a current piece. */
 static int begin_piece(struct dump_run *run, struct btrkit_error *err)
 {
 	struct dump_piece *p;

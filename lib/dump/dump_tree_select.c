@@ -19,7 +19,7 @@ static int compare_ranges(const void *a, const void *b)
 	return key_cmp(&x->min, &y->min);
 }
 
-/* Sort, and merge overlapping ranges. */
+/* Sorts, and merge overlapping ranges. */
 static void tidy(struct ranges *r)
 {
 	size_t n = 0;

@@ -34,7 +34,7 @@ static struct node_ref root_ref(const struct tree_root *root)
 	return (struct node_ref){ root->bytenr, root->generation, root->id, root->level, NULL };
 }
 
-/* Get the dump for a heading. If only some items are shown, the heading waits for one of them. */
+/* Gets the dump for a heading. If only some items are shown, the heading waits for one of them. */
 static int heading(struct dump_report *r, struct dump **d, struct btrkit_error *err)
 {
 	int ret = r->select.any ? dump_run_heading(&r->run, d, err) : dump_run_text(&r->run, d, err);
@@ -44,7 +44,7 @@ static int heading(struct dump_report *r, struct dump **d, struct btrkit_error *
 	return ret;
 }
 
-/* Print " BYTENR level LEVEL" of a root block. The block is read to ensure that it is valid. */
+/* Prints " BYTENR level LEVEL" of a root block. The block is read to ensure that it is valid. */
 static int dump_place(struct dump_report *r, struct dump *d, const struct tree_root *root, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -70,7 +70,7 @@ static int dump_place(struct dump_report *r, struct dump *d, const struct tree_r
 	return 0;
 }
 
-/* Dump a tree that has a root item in the root tree or in the log root tree. */
+/* Dumps a tree that has a root item in the root tree or in the log root tree. */
 static int dump_item_tree(struct dump_report *r, const struct btrkit_key *key, const struct root_item *item, bool log,
 			  struct btrkit_error *err)
 {
@@ -134,7 +134,7 @@ static bool says_where(const struct dump_report *r, const struct item *item, str
 	       !(ret->bytenr % r->fs->geometry.sectorsize);
 }
 
-/* Report an invalid root item. */
+/* Reports an invalid root item. */
 static int tell_bad_item(struct dump_report *r, struct cursor *c, bool shown, int ret, struct btrkit_error *what,
 			 struct btrkit_error *err)
 {
@@ -169,7 +169,7 @@ static int dump_root_item(struct dump_report *r, struct cursor *c, bool log, str
 	return ret || !shown ? ret : dump_item_tree(r, &key, &item, log, err);
 }
 
-/* Dump the trees whose items are in @holder: those with objectid @id, or all if @id is 0. */
+/* Dumps the trees whose items are in @holder: those with objectid @id, or all if @id is 0. */
 static int dump_item_trees(struct dump_report *r, const struct tree_root *holder, uint64_t id, struct btrkit_error *err)
 {
 	struct losing losing = { r, err };
@@ -188,7 +188,7 @@ static int dump_item_trees(struct dump_report *r, const struct tree_root *holder
 	return ret < 0 ? ret : 0;
 }
 
-/* Dump trees that are only in the backup roots: tree @id, or all if @id is 0. */
+/* Dumps trees that are only in the backup roots: tree @id, or all if @id is 0. */
 static int dump_backup_trees(struct dump_report *r, uint64_t id, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -207,7 +207,7 @@ static int dump_backup_trees(struct dump_report *r, uint64_t id, struct btrkit_e
 	return ret;
 }
 
-/* Find a tree that the superblock points to, or the block group tree. */
+/* Finds a tree that the superblock points to, or the block group tree. */
 static int find_headed(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
 {
 	const struct super *s = &fs->super;
@@ -221,7 +221,7 @@ static int find_headed(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret,
 	return 0;
 }
 
-/* Dump a tree whose heading has no key. */
+/* Dumps a tree whose heading has no key. */
 static int dump_headed(struct dump_report *r, uint64_t id, const char *title, bool places, struct btrkit_error *err)
 {
 	struct dump_what what = { .order = report_order(r) };
@@ -279,7 +279,7 @@ static int dump_everything(struct dump_report *r, struct btrkit_error *err)
 	return ret ? ret : dump_item_trees(r, &log, 0, err);
 }
 
-/* Dump one tree. *totals is set if the totals of the filesystem are to follow. */
+/* Dumps one tree. *totals is set if the totals of the filesystem are to follow. */
 static int dump_tree_by_id(struct dump_report *r, uint64_t id, bool *totals, struct btrkit_error *err)
 {
 	int ret;
@@ -308,7 +308,7 @@ static bool is_asked_for(const struct btrkit_dump_options *o, uint64_t id)
 	return false;
 }
 
-/* Dump the items of an inode's extents in other trees, unless these trees are requested anyway. */
+/* Dumps the items of an inode's extents in other trees, unless these trees are requested anyway. */
 static int dump_extents_of(struct dump_report *r, struct btrkit_error *err)
 {
 	static const uint64_t ids[] = { OID_EXTENT_TREE, OID_CSUM_TREE };

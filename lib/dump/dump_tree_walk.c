@@ -86,7 +86,7 @@ static bool is_wanted(const struct walk *w, const struct node_ref *ref, const st
 	return !w->what->pick || dump_pick_overlaps(w->what->pick, &s->min, s->end);
 }
 
-/* Prefetch the children of the node that will be read. */
+/* Prefetches the children of the node that will be read. */
 static void prefetch(const struct walk *w)
 {
 	const struct node *n = w->nodes[w->at];
@@ -106,7 +106,7 @@ static void prefetch(const struct walk *w)
 	node_prefetch_children(w->run->fs, n, from, n->nritems);
 }
 
-/* Enter a node. */
+/* Enters a node. */
 static void arrive(struct walk *w)
 {
 	w->slots[w->at] = 0;
@@ -114,7 +114,7 @@ static void arrive(struct walk *w)
 		prefetch(w);
 }
 
-/* Go up until there is a next child. @return 0; 1: the walk is finished, and only holds the top block */
+/* Goes up until there is a next child. @return 0; 1: the walk is finished, and only holds the top block */
 static int step_up(struct walk *w)
 {
 	while (w->at <= w->lowest || w->slots[w->at] >= w->nodes[w->at]->nritems) {
@@ -133,7 +133,7 @@ static void release_path(struct walk *w)
 		node_put(w->run->fs, w->nodes[w->at++]);
 }
 
-/* Report a block that cannot be read. */
+/* Reports a block that cannot be read. */
 static int tell(struct walk *w, const struct node_ref *ref, int ret, struct btrkit_error *what,
 		struct btrkit_error *err)
 {
@@ -179,7 +179,7 @@ static int tell_pointer(struct walk *w, const struct node_ref *ref, struct btrki
 	return ret;
 }
 
-/* Descend to the current child, or skip it. */
+/* Descends to the current child, or skips it. */
 static int step_down(struct walk *w, const struct node_ref *ref, const struct span *s, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -202,7 +202,7 @@ static int step_down(struct walk *w, const struct node_ref *ref, const struct sp
 	return w->at <= w->highest && is_shown(w, ref) ? show(w, child, err) : 0;
 }
 
-/* Handle the current child. */
+/* Handles the current child. */
 static int visit(struct walk *w, struct btrkit_error *err)
 {
 	struct btrkit_key key;
@@ -225,7 +225,7 @@ static int visit(struct walk *w, struct btrkit_error *err)
 }
 
 /*
- * Visit all blocks from below the top down to level @lowest in depth-first order; show those with levels up to
+ * Visits all blocks from below the top down to level @lowest in depth-first order; shows those with levels up to
  * @highest.
  */
 static int walk_levels(struct walk *w, uint8_t lowest, uint8_t highest, struct btrkit_error *err)

@@ -32,7 +32,7 @@ static bool is_wanted(const struct extract *x, size_t kind)
 	return true;
 }
 
-/* Set an attribute of @fd, or, if @path is not NULL, of @path. */
+/* Sets an attribute of @fd, or, if @path is not NULL, of @path. */
 static int set_xattr(struct extract *x, const struct extract_item *item, const struct extract_xattr *a, int fd,
 		     const char *path)
 {

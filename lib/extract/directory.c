@@ -31,7 +31,7 @@ static bool is_read(const struct extract *x, int dir, const char *name)
 }
 
 /*
- * Remove an existing file, like tar does, or an empty directory, but nothing that the filesystem is read from.
+ * Removes an existing file, like tar does, or an empty directory, but nothing that the filesystem is read from.
  * @return 0; -1 with errno set
  */
 static int remove_at(const struct extract *x, int dir, const char *name)
@@ -65,7 +65,7 @@ static int here(struct extract *x, const char *path, int *ret)
 }
 
 /*
- * Create and enter a directory. An existing directory is used, anything else is replaced. @return 0; 1: failed and
+ * Creates and enters a directory. An existing directory is used, anything else is replaced. @return 0; 1: failed and
  * reported; <0
  */
 static int make_directory(struct extract *x, const char *path, const char *name)

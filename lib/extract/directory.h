@@ -30,26 +30,26 @@ struct directory {
 
 /* The current directory. @return a descriptor owned by @d; -1 with errno set */
 int levels_fd(struct directory *d);
-/* Enter the directory @name. @return 0; <0: a negative errno if it cannot be opened or is not a directory */
+/* Enters the directory @name. @return 0; <0: a negative errno if it cannot be opened or is not a directory */
 int levels_enter(struct directory *d, const char *name);
 void levels_leave(struct directory *d);
 void levels_close(struct directory *d);
 /*
- * Open the parent directory of @path, which is relative to the target. The caller closes it. @return -1 with errno set
+ * Opens the parent directory of @path, which is relative to the target. The caller closes it. @return -1 with errno set
  */
 int levels_open_parent(const struct directory *d, const char *path);
 
-/* Set the attributes of a file, which is either @fd, or the item's name in @dir. @return 0; <0 */
+/* Sets the attributes of a file, which is either @fd, or the item's name in @dir. @return 0; <0 */
 int attributes_set_fd(struct extract *x, const struct extract_item *item, int fd);
 int attributes_set_at(struct extract *x, const struct extract_item *item, int dir);
 
 /*
- * Set inode flags, if requested: before anything is written to a file or directory, and after everything else was set.
+ * Sets inode flags, if requested: before anything is written to a file or directory, and after everything else was set.
  */
 int flags_set_early(struct extract *x, const struct extract_item *item, int fd);
 int flags_set_late(struct extract *x, const struct extract_item *item, int fd);
 /*
- * Clear the immutable and append-only flags of a file, which would prevent additional links.
+ * Clears the immutable and append-only flags of a file, which would prevent additional links.
  * @return a descriptor for flags_set_late(), to be closed by the caller; -1: no flags to restore
  */
 int flags_lift(const struct extract *x, const struct extract_item *item, int dir, const char *name);

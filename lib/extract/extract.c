@@ -13,7 +13,7 @@
 #include "lib/fs/subvolume.h"
 #include "lib/io/buffer.h"
 
-/* Append a name to the path. */
+/* Appends a name to the path. */
 static int push_name(struct extract *x, const char *name, size_t len)
 {
 	const size_t need = x->path_len + 1 + len + 1;
@@ -60,7 +60,7 @@ static int push_frame(struct extract *x, const struct extract_item *item)
 	return 0;
 }
 
-/* Load the inode at x->path. @told: see extract_load_xattrs(). @return 0; 1: failed and reported; <0 */
+/* Loads the inode at x->path. @told: see extract_load_xattrs(). @return 0; 1: failed and reported; <0 */
 static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t name_at, bool told,
 		     struct extract_item *item)
 {
@@ -174,7 +174,7 @@ static int make_other(struct extract *x, struct extract_item *item)
 	return ret;
 }
 
-/* Extract what is at x->path. @dir is its parent directory and @e its entry; NULL: a requested path */
+/* Extracts what is at x->path. @dir is its parent directory and @e its entry; NULL: a requested path */
 static int make(struct extract *x, uint64_t root, uint64_t inode, size_t name_at, const struct extract_frame *dir,
 		const struct btrkit_dir_entry *e)
 {
@@ -198,7 +198,7 @@ static int make(struct extract *x, uint64_t root, uint64_t inode, size_t name_at
 }
 
 /*
- * Find the next entry of the current directory. @e->name must be copied to the path. @return 0; 1: no more entries; <0
+ * Finds the next entry of the current directory. @e->name must be copied to the path. @return 0; 1: no more entries; <0
  */
 static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_dir_entry *e, struct btrkit_error *what)
 {
@@ -254,7 +254,7 @@ static int step(struct extract *x)
 	return make(x, e.root, e.inode, name_at, &dir, &e);
 }
 
-/* Extract a requested path, which is in x->path; its parent directories have been entered. */
+/* Extracts a requested path, which is in x->path; its parent directories have been entered. */
 static int run_path(struct extract *x, const struct btrkit_inode *i)
 {
 	const char *slash = strrchr(x->path, '/');
@@ -268,7 +268,7 @@ static int run_path(struct extract *x, const struct btrkit_inode *i)
 	return ret;
 }
 
-/* Get the next component of a path. @return 0; 1: no more components */
+/* Gets the next component of a path. @return 0; 1: no more components */
 static int next_part(const char **path, const char **part, size_t *len)
 {
 	for (;;) {

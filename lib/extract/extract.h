@@ -91,7 +91,7 @@ struct extract {
 	uint8_t *buf; /* EXTRACT_PIECE bytes */
 };
 
-/* Extract everything that was requested to x->target. */
+/* Extracts everything that was requested to x->target. */
 int extract_run(struct extract *x, uint64_t root, const char *const *paths, size_t n) BTRKIT_MUST_CHECK;
 
 /* Report that @path could not be read. @return 0: continue; <0 */
@@ -107,29 +107,29 @@ int extract_left_out(struct extract *x, const char *path, const char *why) BTRKI
 
 int extract_progress(struct extract *x) BTRKIT_MUST_CHECK;
 
-/* Take bytes of a file. @return 0; 1: stop, a problem was reported; <0 */
+/* Takes bytes of a file. @return 0; 1: stop, a problem was reported; <0 */
 typedef int (*extract_put_fn)(void *ctx, uint64_t offset, const void *data, size_t len);
 
 /*
- * Pass the data of a file, without holes, to @put. Damage is reported.
+ * Passes the data of a file, without holes, to @put. Damage is reported.
  * @end is set to the first byte that is missing, or to the size of the file.
  */
 int extract_contents(struct extract *x, struct btrkit_file *f, const struct extract_item *item, extract_put_fn put,
 		     void *ctx, uint64_t *end) BTRKIT_MUST_CHECK;
 
 /*
- * Load the attributes into x->xattrs. @told: it was reported before that they cannot be read.
+ * Loads the attributes into x->xattrs. @told: it was reported before that they cannot be read.
  * @return 0; 1: failed and reported; <0
  */
 int extract_load_xattrs(struct extract *x, const char *path, uint64_t root, uint64_t inode,
 			bool told) BTRKIT_MUST_CHECK;
 void extract_drop_xattrs(struct extract *x);
 
-/* Inodes with several names. Set item->link if the inode was extracted before; otherwise remember this name. */
+/* Inodes with several names. Sets item->link if the inode was extracted before; otherwise remember this name. */
 int extract_find_link(struct extract *x, struct extract_item *item) BTRKIT_MUST_CHECK;
-/* Replace the remembered name, if there is one, by the current name. */
+/* Replaces the remembered name, if there is one, by the current name. */
 int extract_move_link(struct extract *x, const struct extract_item *item) BTRKIT_MUST_CHECK;
-/* Count a name of the inode that has been handled. */
+/* Counts a name of the inode that has been handled. */
 void extract_end_link(struct extract *x, const struct extract_item *item);
 void extract_free_links(struct extract *x);
 

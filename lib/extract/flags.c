@@ -43,7 +43,7 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Report each unsupported flag once. */
+/* Reports each unsupported flag once. */
 static int refuse(struct extract *x, const struct extract_item *item, char letter, size_t number)
 {
 	struct directory *d = x->to;

@@ -56,7 +56,7 @@ static la_ssize_t take(struct archive *a, void *ctx, const void *data, size_t le
 	return (la_ssize_t)len;
 }
 
-/* Return an error that ends the archive. */
+/* Returns an error that ends the archive. */
 static int fails(struct extract *x)
 {
 	struct tar *t = x->to;
@@ -86,7 +86,7 @@ int tar_write(struct extract *x, const void *data, size_t len)
 	return 0;
 }
 
-/* Write zeros for a file without holes. Damaged data is replaced by zeros. */
+/* Writes zeros for a file without holes. Damaged data is replaced by zeros. */
 static int write_zeros(struct extract *x, uint64_t to)
 {
 	static const uint8_t zeros[65536];

@@ -35,25 +35,25 @@ struct tar {
 	bool listed; /* the list of ranges was written */
 };
 
-/* Write to the archive, bypassing libarchive. */
+/* Writes to the archive, bypassing libarchive. */
 void tar_output(struct tar *t, const void *data, size_t len);
-/* Write contents of a file through libarchive. */
+/* Writes contents of a file through libarchive. */
 int tar_write(struct extract *x, const void *data, size_t len) BTRKIT_MUST_CHECK;
 
 /*
  * Holes: libarchive is given the list of data ranges before the contents of a file, and would then require all holes to
  * be written as zeros, 2 GiB at a time. So everything after the list is written bypassing libarchive.
  *
- * Add the data ranges of a file to the entry. Unreadable parts at the end become holes.
+ * Adds the data ranges of a file to the entry. Unreadable parts at the end become holes.
  * @return 0; 1: there are holes; -ENOMEM
  */
 int tar_find_holes(struct extract *x, struct btrkit_file *f, const struct extract_item *item) BTRKIT_MUST_CHECK;
-/* Write data of a file with holes, after its header; an extract_put_fn. */
+/* Writes data of a file with holes, after its header; an extract_put_fn. */
 int tar_put_sparse(void *ctx, uint64_t offset, const void *data, size_t len);
-/* Write zeros for missing data, and finish the entry. */
+/* Writes zeros for missing data, and finishes the entry. */
 int tar_end_sparse(struct extract *x, const struct extract_item *item) BTRKIT_MUST_CHECK;
 
-/* Add ACLs, other attributes and flags of an inode to the entry. */
+/* Adds ACLs, other attributes and flags of an inode to the entry. */
 int tar_attributes(struct extract *x, struct archive_entry *e, const struct extract_item *item) BTRKIT_MUST_CHECK;
 
 #endif

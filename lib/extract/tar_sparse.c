@@ -31,7 +31,7 @@ static int add_region(struct tar *t, uint64_t start, uint64_t end, struct btrkit
 	return 0;
 }
 
-/* Find the data ranges, rounded to whole units. */
+/* Finds the data ranges, rounded to whole units. */
 static int find_regions(struct tar *t, struct btrkit_file *f, uint64_t size, struct btrkit_error *err)
 {
 	uint64_t at = 0, start, length;
@@ -90,7 +90,7 @@ static int list_holes(struct extract *x, uint8_t first)
 	return ret;
 }
 
-/* Write zeros up to a position, except in holes. */
+/* Writes zeros up to a position, except in holes. */
 static int write_zeros(struct extract *x, uint64_t to)
 {
 	static const uint8_t zeros[65536];

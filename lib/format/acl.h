@@ -38,7 +38,7 @@ static inline bool acl_has_id(enum acl_tag tag)
 	return tag == ACL_USER || tag == ACL_GROUP;
 }
 
-/* Get the entries of an ACL, and validate each of them. @return 0; -EINVAL; -EOPNOTSUPP: unknown version */
+/* Gets the entries of an ACL, and validates each of them. @return 0; -EINVAL; -EOPNOTSUPP: unknown version */
 int acl_entries(const void *value, size_t size, const struct disk_acl_entry **ret, uint32_t *n,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether Linux accepts the ACL, which may also have no entries. @return as acl_entries() */

@@ -41,7 +41,7 @@ static inline const char *const *super_mirror_names(void)
 }
 
 /*
- * Validate and decode a superblock read from @offset: magic, checksum, location, fields, and bounds of the
+ * Validates and decodes a superblock read from @offset: magic, checksum, location, fields, and bounds of the
  * sys_chunk_array, in this order. Only features that may change the meaning of fields are checked: see feature.h.
  * @return 0; -EMEDIUMTYPE: wrong magic; -EOPNOTSUPP: unsupported feature or checksum type; -EUCLEAN
  */
@@ -63,7 +63,7 @@ int super_refuse_undo_mark(const struct disk_super *disk, struct btrkit_error *e
 struct item_ctx super_item_ctx(const struct super *s);
 
 /*
- * Iterate over the chunks in the sys_chunk_array. *pos is the position in bytes and starts at 0.
+ * Iterates over the chunks in the sys_chunk_array. *pos is the position in bytes and starts at 0.
  * @return 0: a chunk, @item points into the superblock; 1: no more chunks; -EUCLEAN
  */
 int super_next_chunk(const struct super *s, uint32_t *pos, struct item *item,

@@ -35,7 +35,7 @@ static void render_csum(struct emit *e, const struct disk_super *d)
 	emit_text(e, "]");
 }
 
-/* Print a name from a table like dump-super: in capitals, with underscores. */
+/* Prints a name from a table like dump-super: in capitals, with underscores. */
 static void render_bit(struct emit *e, const char *name)
 {
 	char text[48];
@@ -59,7 +59,7 @@ static void render_bits_json(struct emit *e, const char *key, uint64_t bits,
 	emit_array_end(e);
 }
 
-/* Print the names of the bits that are set. In text they are below the number, and nothing is printed for zero. */
+/* Prints the names of the bits that are set. In text they are below the number, and nothing is printed for zero. */
 static void render_bits(struct emit *e, const char *key, uint64_t bits,
 			const char *(*name_of)(size_t i, uint64_t *bit))
 {
@@ -123,7 +123,7 @@ static const char *flag_name(size_t i, uint64_t *bit)
 	return f[i].name;
 }
 
-/* Print bytes, with @to_zero only up to the first null byte. In text, a dot replaces each unprintable character. */
+/* Prints bytes, with @to_zero only up to the first null byte. In text, a dot replaces each unprintable character. */
 static void render_printable(struct emit *e, const char *key, const char *words, const void *data, size_t size,
 			     bool to_zero)
 {
@@ -220,7 +220,7 @@ static int array_too_short(struct btrkit_error *err)
 	return err_corrupt(err, "sys_chunk_array_size", "system chunk array ends inside an entry");
 }
 
-/* Render entry @i of the array, whose key is inside the array. */
+/* Renders entry @i of the array, whose key is inside the array. */
 static int render_chunk(struct emit *e, struct reader *r, uint64_t i, struct btrkit_error *err)
 {
 	static const struct item_ctx ctx;	/* not used to render a chunk */
@@ -250,7 +250,7 @@ static int render_chunk(struct emit *e, struct reader *r, uint64_t i, struct btr
 	return 0;
 }
 
-/* Render the array as far as it can be parsed. @return 0, or the error that stopped the parser */
+/* Renders the array as far as it can be parsed. @return 0, or the error that stopped the parser */
 static int render_chunks(struct emit *e, const struct disk_super *d, struct btrkit_error *err)
 {
 	uint32_t size = le32_get(d->sys_chunk_array_size);

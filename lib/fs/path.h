@@ -15,8 +15,8 @@ struct inode_place {
 };
 
 /*
- * Follows @path from the root directory of @root, also into other subvolumes. Empty components, "." and a leading slash
- * are allowed; ".." and symbolic links are not followed. A component followed by a slash must be a directory.
+ * Follows @path from the root directory of @root, also into other subvolumes. Empties components, "." and a leading
+ * slash are allowed; ".." and symbolic links are not followed. A component followed by a slash must be a directory.
  * @return 0; -ENOENT; -ENOTDIR; <0
  */
 int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, struct inode_place *ret,

@@ -60,7 +60,7 @@ static bool is_saved(const struct undo_io *u, uint64_t block)
 	return leaf && leaf->bits[block % UNDO_LEAF_BLOCKS / 64] >> block % 64 & 1;
 }
 
-/* Create the leaf before saving: if that failed afterwards, the blocks would be saved twice. */
+/* Creates the leaf before saving: if that failed afterwards, the blocks would be saved twice. */
 static struct undo_leaf *make_leaf(struct undo_io *u, uint64_t block)
 {
 	struct undo_leaf *leaf = leaf_of(u, block);

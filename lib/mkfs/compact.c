@@ -24,7 +24,7 @@
 #define EMPTY_STRIPE CHUNK_STRIPE_LEN
 
 /*
- * Free space for tree blocks that Linux needs to delete files. It reserves as much as the trees that every transaction
+ * Frees space for tree blocks that Linux needs to delete files. It reserves as much as the trees that every transaction
  * changes have, within limits. If the deletion of a file does not fit beside that reservation, Linux commits a
  * transaction for each file. Each change also copies its path in every tree before the old blocks are freed.
  */
@@ -363,7 +363,7 @@ int mkfs_compact_share(struct mkfs_compact *c, uint64_t logical, int fd, uint64_
 }
 
 /*
- * Release preallocated space after the data: the free space among and after the trees should be holes in the image
+ * Releases preallocated space after the data: the free space among and after the trees should be holes in the image
  * file.
  */
 static int give_back_reserved(struct mkfs_compact *c, struct btrkit_error *err)

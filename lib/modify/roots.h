@@ -49,7 +49,7 @@ int roots_find(struct btrkit_txn *txn, uint64_t id, struct roots_place *ret, cha
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int roots_unlink(struct btrkit_txn *txn, uint64_t id, uint64_t parent, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Add or remove a subvolume's UUIDs, except those that are zero, in the UUID tree, if there is one. */
+/* Adds or removes a subvolume's UUIDs, except those that are zero, in the UUID tree, if there is one. */
 int roots_add_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int roots_drop_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d,

@@ -35,7 +35,7 @@ static void render_body(struct job *j, const struct btrkit_fs *fs, const struct 
 		render_data(j->e, "data", item->data, item->size, j->render);
 }
 
-/* Print one side of an item: a line with a sign in text, a member with size and contents in JSON. */
+/* Prints one side of an item: a line with a sign in text, a member with size and contents in JSON. */
 static void print_side(struct job *j, const struct btrkit_fs *fs, const char *name, const char *sign,
 		       const struct item *item)
 {
@@ -86,7 +86,7 @@ static int compare(struct job *j, const struct tree_root *a, const struct tree_r
 	return diff_trees(j->a, a, j->b, b, j->a == j->b, print_item, j, err);
 }
 
-/* Find the next tree in the root tree, from @key on. @return 0; 1: no more trees; <0 */
+/* Finds the next tree in the root tree, from @key on. @return 0; 1: no more trees; <0 */
 static int next_root(struct cursor *c, const struct btrkit_key *key, struct btrkit_key *at, struct tree_root *ret,
 		     struct btrkit_error *err)
 {

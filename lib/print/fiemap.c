@@ -288,7 +288,7 @@ static void json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent
 	emit_object_end(&p->emit);
 }
 
-/* Print the row followed by its owners. */
+/* Prints the row followed by its owners. */
 static void text_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
 {
 	struct emit *e = &p->emit;
@@ -302,7 +302,7 @@ static void text_owners(struct btrkit_fiemap_printer *p, const struct btrkit_ref
 	}
 }
 
-/* Print a line for each owner, which begins like the row. Without owners, print one line with empty columns. */
+/* Prints a line for each owner, which begins like the row. Without owners, print one line with empty columns. */
 static void tsv_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
 {
 	struct emit *e = &p->emit;

@@ -15,7 +15,7 @@ struct problems {
 	void *ctx;
 	struct btrkit_error *err; /* receives errors that end the command */
 };
-/* Report the failure @ret of @path, unless it ends the command. @return 0: continue; <0 */
+/* Reports the failure @ret of @path, unless it ends the command. @return 0: continue; <0 */
 int problem_tell(const struct problems *to, const char *path, int ret, const struct btrkit_error *what);
 
 /* A string like "drwxr-xr-x". */
@@ -25,14 +25,14 @@ void mode_text(uint32_t mode, char to[MODE_TEXT]);
 /* Description of a file type: "directory", "regular file", ... */
 const char *type_text(uint32_t mode);
 
-/* Print the members type, mode, nlink, uid, gid, size, and for device nodes major and minor. */
+/* Prints the members type, mode, nlink, uid, gid, size, and for device nodes major and minor. */
 void inode_members_emit(struct emit *e, const struct btrkit_inode *i);
-/* Print a time as a member with seconds and nanoseconds. */
+/* Prints a time as a member with seconds and nanoseconds. */
 void time_member_emit(struct emit *e, const char *key, const struct btrkit_time *t);
 
 /*
- * Copy a path without leading and trailing slashes, empty components and ".". The caller frees it. @return NULL: out of
- * memory
+ * Copies a path without leading and trailing slashes, empty components and ".". The caller frees it. @return NULL: out
+ * of memory
  */
 char *path_tidy(const char *path);
 

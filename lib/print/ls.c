@@ -85,7 +85,7 @@ static int add_entry(struct entries *l, const struct btrkit_dir_entry *e, struct
 	return 0;
 }
 
-/* Join @dir and @name with a slash. The caller frees the result. */
+/* Joins @dir and @name with a slash. The caller frees the result. */
 static char *join(const char *dir, const char *name, size_t len)
 {
 	const size_t n = strlen(dir);
@@ -102,7 +102,7 @@ static char *join(const char *dir, const char *name, size_t len)
 	return path;
 }
 
-/* Read the inode of an entry in @dir (NULL: of a path given by the caller). */
+/* Reads the inode of an entry in @dir (NULL: of a path given by the caller). */
 static int load(struct ls *ls, const char *dir, struct entry *x)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -275,7 +275,7 @@ static int print_entries(struct ls *ls, const char *dir, struct entries *l)
 	return ret;
 }
 
-/* Insert before the pending directories. */
+/* Inserts before the pending directories. */
 static int push(struct ls *ls, char *path, uint64_t root, uint64_t inode)
 {
 	struct folder *f = malloc(sizeof(*f));
@@ -304,7 +304,7 @@ static void free_folder(struct folder *f)
 	free(f);
 }
 
-/* List the subdirectories of a directory next, in their order. */
+/* Lists the subdirectories of a directory next, in their order. */
 static int push_folders(struct ls *ls, const struct folder *f, struct descent *d, const struct entries *l)
 {
 	int ret = 0;
@@ -367,7 +367,7 @@ static int list_folder(struct ls *ls, const struct folder *f, struct descent *d)
 	return ret;
 }
 
-/* List a directory given by the caller, recursively if requested. */
+/* Lists a directory given by the caller, recursively if requested. */
 static int list_below(struct ls *ls, const struct entry *x)
 {
 	struct descent d;
@@ -389,7 +389,7 @@ static int list_below(struct ls *ls, const struct entry *x)
 	return ret;
 }
 
-/* Add a path to the directories or to the other files. */
+/* Adds a path to the directories or to the other files. */
 static int take_path(struct ls *ls, uint64_t root, const char *path, struct entries *dirs, struct entries *others)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;

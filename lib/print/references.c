@@ -41,7 +41,7 @@ static int keep_prefix(void *ctx, const char *path, size_t len)
 	return 0;
 }
 
-/* Find the path of the subvolume. @return 0; -ENOENT: no path, or not a subvolume; <0 */
+/* Finds the path of the subvolume. @return 0; -ENOENT: no path, or not a subvolume; <0 */
 static int enter(struct paths *p, uint64_t root)
 {
 	int ret;

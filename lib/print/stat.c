@@ -66,7 +66,7 @@ static int count_shared(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return 0;
 }
 
-/* Print the time zone after a blank, like date +%z. */
+/* Prints the time zone after a blank, like date +%z. */
 static void emit_zone(struct emit *e, int64_t sec)
 {
 	const time_t time = (time_t)sec;

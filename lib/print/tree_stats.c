@@ -199,7 +199,7 @@ static int one_tree(struct job *j, const struct tree_root *root, struct btrkit_e
 	return emit_failed(j->e);
 }
 
-/* Handle the trees in the root tree: all of them, or only those with objectid @id. */
+/* Handles the trees in the root tree: all of them, or only those with objectid @id. */
 static int item_trees(struct job *j, uint64_t id, struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(id, 0, 0);

@@ -273,7 +273,7 @@ static void text_head(struct btrkit_usage_printer *p)
 	emit_text(e, "  path\n");
 }
 
-/* Print the kind of an owner without a path. */
+/* Prints the kind of an owner without a path. */
 static void text_kind(struct emit *e, const struct label *l)
 {
 	switch (l->kind) {

@@ -35,24 +35,24 @@ struct btrkit_usage_printer {
 	size_t set, num_members;
 };
 
-/* Print the header with the first row: alone it would look like an empty report. */
+/* Prints the header with the first row: alone it would look like an empty report. */
 struct emit *usage_print_begin(struct btrkit_usage_printer *p);
 
-/* Format a size for humans, or in bytes with BTRKIT_USAGE_BYTES. */
+/* Formats a size for humans, or in bytes with BTRKIT_USAGE_BYTES. */
 const char *usage_size_text(const struct btrkit_usage_printer *p, uint64_t bytes, char to[SIZE_BYTES]);
 void usage_emit_size(struct btrkit_usage_printer *p, const char *words, uint64_t bytes);
-/* Print the members of a space, each after @words in text. */
+/* Prints the members of a space, each after @words in text. */
 void usage_emit_space(struct emit *e, const char *words, const struct btrkit_usage_space *s);
 
-/* Format an owner: the number of a subvolume (being deleted or not), which is a number in JSON too, or a name. */
+/* Formats an owner: the number of a subvolume (being deleted or not), which is a number in JSON too, or a name. */
 const char *usage_label_text(const struct label *l, char to[LABEL_BYTES]);
 void usage_emit_label(struct emit *e, const char *key, const char *words, const struct label *l);
-/* Print owners separated by commas. @words are printed even if there are none. */
+/* Prints owners separated by commas. @words are printed even if there are none. */
 void usage_emit_labels(struct btrkit_usage_printer *p, const char *key, const char *words, const uint32_t *owners,
 		       size_t n);
 
 /*
- * Find out what prevents deletion of those owners that are subvolumes, in their order, if all of them were to be
+ * Finds out what prevents deletion of those owners that are subvolumes, in their order, if all of them were to be
  * deleted. @owners: indexes of owners; NULL: the first @n
  * @holds: freed by the caller in any case; empty if damage was reported
  * @return 0; <0
@@ -65,12 +65,12 @@ int usage_find_holds(struct btrkit_usage_printer *p, const uint32_t *owners, siz
 extern const char *const usage_kind_names[], *const usage_hold_names[];
 
 /*
- * Look up the path of a subvolume and keep it in @p; empty if it has none. @return 0, also if damage was reported; <0
+ * Looks up the path of a subvolume and keeps it in @p; empty if it has none. @return 0, also if damage was reported; <0
  */
 int usage_find_path(struct btrkit_usage_printer *p, const struct label *l, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void usage_emit_path(struct btrkit_usage_printer *p, const char *words);
 
-/* Report damage to the caller, who may ignore it. @return 0: continue; <0 */
+/* Reports damage to the caller, who may ignore it. @return 0: continue; <0 */
 int usage_tell_damage(struct btrkit_usage_printer *p, int ret, const struct btrkit_error *what,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -110,7 +110,7 @@ static void put_hold(const struct page *page, struct emit *e, uint64_t id)
 		put_number(e, "other", h->other);
 }
 
-/* Print the properties of a subvolume. */
+/* Prints the properties of a subvolume. */
 static int put_subvolume(struct page *page, const struct label *l, struct btrkit_error *err)
 {
 	struct btrkit_usage_printer *p = page->printer;

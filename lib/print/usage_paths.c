@@ -41,7 +41,7 @@ static int push(struct trail *t, size_t dir, size_t end)
 	return 0;
 }
 
-/* Continue from the last directory to this one. @return 0; -ENOMEM */
+/* Continues from the last directory to this one. @return 0; -ENOMEM */
 static int follow(struct trail *t, size_t dir, const struct btrkit_usage_path *d)
 {
 	size_t end;

@@ -72,7 +72,7 @@ static void side_end(struct side *s)
 			node_put(s->fs, s->nodes[i]);
 }
 
-/* Advance to the next slot, in a parent if this block has no more. */
+/* Advances to the next slot, in a parent if this block has no more. */
 static void step_over(struct side *s)
 {
 	while (++s->slots[s->at] >= s->nodes[s->at]->nritems) {
@@ -85,7 +85,7 @@ static void step_over(struct side *s)
 	}
 }
 
-/* Descend into the block that the current slot points to. */
+/* Descends into the block that the current slot points to. */
 static int step_down(struct side *s, struct btrkit_error *err)
 {
 	struct btrkit_key key;
@@ -121,7 +121,7 @@ static struct item item_at(const struct side *s)
 	return leaf_item(s->nodes[0], s->slots[0]);
 }
 
-/* Advance the side that is behind: descend, or report the item that only this side has. */
+/* Advances the side that is behind: descend, or reports the item that only this side has. */
 static int advance(struct pair *p, struct side *s, struct btrkit_error *err)
 {
 	struct item item;

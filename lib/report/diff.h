@@ -10,8 +10,8 @@
 typedef int (*diff_fn)(void *ctx, const struct item *a, const struct item *b);
 
 /*
- * Compare trees @a and @b; NULL is an empty tree. With @shared, blocks are not read if both trees have the same pointer
- * to them.
+ * Compares trees @a and @b; NULL is an empty tree. With @shared, blocks are not read if both trees have the same
+ * pointer to them.
  * @return 0; result of @fn; <0
  */
 int diff_trees(struct btrkit_fs *fs_a, const struct tree_root *a, struct btrkit_fs *fs_b, const struct tree_root *b,

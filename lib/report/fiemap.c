@@ -53,7 +53,7 @@ struct listing {
 	uint64_t full_stripe_extent; /* with owners there is one row, of this extent; 0: inline data */
 };
 
-/* Convert the result of a sink's function. */
+/* Converts the result of a sink's function. */
 static int sink_result(struct listing *l, int ret)
 {
 	l->stopped |= ret != 0;
@@ -69,7 +69,7 @@ static int describe(struct listing *l, struct btrkit_fiemap_file *file, struct b
 					       &file->path_len, err) : 0;
 }
 
-/* Report why the listing of the current file ends here, and skip the rest of it. @return 0: continue; <0 */
+/* Reports why the listing of the current file ends here, and skips the rest of it. @return 0: continue; <0 */
 static int give_up(struct listing *l, int ret, const struct btrkit_error *what)
 {
 	struct btrkit_fiemap_file file;
@@ -108,7 +108,7 @@ static int tell_owners(struct listing *l)
 	return ret ? ret : sink_result(l, l->sink->owners(l->sink->ctx, l->refs.at, l->refs.n));
 }
 
-/* Pass all rows except the last @keep to the sink. */
+/* Passes all rows except the last @keep to the sink. */
 static int hand_out(struct listing *l, size_t keep)
 {
 	size_t n = l->num_rows - keep;
@@ -132,7 +132,7 @@ static bool merges(const struct btrkit_extent *last, const struct btrkit_extent 
 	       last->flags == row->flags;
 }
 
-/* Add a row for the extent at @bytenr, or merge it with the previous row under the same conditions as in Linux. */
+/* Adds a row for the extent at @bytenr, or merges it with the previous row under the same conditions as in Linux. */
 static int add_row(struct listing *l, const struct btrkit_extent *row, uint64_t bytenr)
 {
 	struct btrkit_extent *last = l->num_rows ? &l->rows[l->num_rows - 1] : NULL;
@@ -226,7 +226,7 @@ static int begin_file(struct listing *l)
 	return 0;
 }
 
-/* Use the first name in the order of keys. */
+/* Uses the first name in the order of keys. */
 static int take_name(struct listing *l)
 {
 	struct inode_ref_iter it = inode_ref_first(&l->cursor.item);
@@ -292,7 +292,7 @@ static int lose_block(void *ctx, int ret, const struct btrkit_error *what)
 	return r ? r : give_up(l, ret, what);
 }
 
-/* List the items of one inode, or of the whole tree if @inode is 0. */
+/* Lists the items of one inode, or of the whole tree if @inode is 0. */
 static int list_items(struct listing *l, uint64_t inode)
 {
 	struct btrkit_key key = KEY(inode, inode ? KEY_INODE_ITEM : 0, 0);

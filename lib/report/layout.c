@@ -36,7 +36,7 @@ static const char *device_name(const struct volume *v, uint64_t devid)
 	return volume_device(v, i).io->name;
 }
 
-/* Read the error counters that Linux stored, if any. */
+/* Reads the error counters that Linux stored, if any. */
 static int read_stats(struct cursor *c, uint64_t devid, struct btrkit_device *to, struct btrkit_error *err)
 {
 	uint64_t *const counters[DEV_STATS] = { &to->write_errors, &to->read_errors, &to->flush_errors,

@@ -12,8 +12,8 @@
 int list_begin(struct emit *e, enum btrkit_format format, const char *command, btrkit_write_fn write, void *ctx,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Finish the list and free @e. If the list failed with @ret, output that has not been written yet is discarded, because
- * a truncated list would look complete.
+ * Finishes the list and free @e. If the list failed with @ret, output that has not been written yet is discarded,
+ * because a truncated list would look complete.
  * @return @ret, or an error of the write function
  */
 int list_end(struct emit *e, int ret) BTRKIT_MUST_CHECK;

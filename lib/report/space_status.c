@@ -82,7 +82,7 @@ static void differs(struct comparison *c, uint64_t at, bool free)
 	c->copy->free = free;
 }
 
-/* Compare the next free range of the extent tree. All free ranges before it have been compared. */
+/* Compares the next free range of the extent tree. All free ranges before it have been compared. */
 static int compare(struct comparison *c, const struct range *truth, struct btrkit_error *err)
 {
 	struct range said;
@@ -182,7 +182,7 @@ static int begin_v2(struct status *s, const struct block_group *g, struct btrkit
 	return 0;
 }
 
-/* Compare the free ranges of the group with both caches. */
+/* Compares the free ranges of the group with both caches. */
 static int compare_group(struct status *s, const struct block_group *g, struct btrkit_space_group *told,
 			 struct btrkit_error *err)
 {
@@ -210,7 +210,7 @@ static int compare_group(struct status *s, const struct block_group *g, struct b
 	return ret ? ret : compare_end(&s->v1, err);
 }
 
-/* Count the results of a group, and whether Linux would be misled. */
+/* Counts the results of a group, and whether Linux would be misled. */
 static void count_group(struct status *s, const struct btrkit_space_group *told)
 {
 	const enum btrkit_space_verdict v1 = told->v1.verdict, v2 = told->v2.verdict;
@@ -278,7 +278,7 @@ static int leftover_v1(void *ctx, const struct space_cache *header)
 	return tell_leftover(s, &leftover);
 }
 
-/* Decide like Linux does when mounting. */
+/* Decides like Linux does when mounting. */
 static void check_super(struct status *s)
 {
 	const struct super *super = &s->fs->super;

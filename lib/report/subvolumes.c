@@ -39,7 +39,7 @@ struct job {
 
 typedef int (*subvolume_fn)(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err);
 
-/* Grow an array if it is full. */
+/* Grows an array if it is full. */
 static int grow(void **at, size_t count, size_t *room, size_t size, struct btrkit_error *err)
 {
 	const size_t more = *room ? 2 * *room : 64;
@@ -55,7 +55,7 @@ static int grow(void **at, size_t count, size_t *room, size_t size, struct btrki
 	return 0;
 }
 
-/* Call @fn for the root items that @o selects, except that of the top-level subvolume. */
+/* Calls @fn for the root items that @o selects, except that of the top-level subvolume. */
 static int each_subvolume(struct job *j, const struct btrkit_subvolumes_options *o, subvolume_fn fn,
 			  struct btrkit_error *err)
 {
@@ -126,7 +126,7 @@ static void print_snapshots(const struct job *j, const uint8_t uuid[16])
 	emit_array_end(j->e);
 }
 
-/* Print a UUID, or "-" padded to its width. */
+/* Prints a UUID, or "-" padded to its width. */
 static void print_uuid(struct job *j, const char *words, const uint8_t uuid[16])
 {
 	emit_text(j->e, words);
@@ -150,7 +150,7 @@ static int keep_path(void *ctx, const char *path, size_t len)
 	return 0;
 }
 
-/* Find the path of a subvolume. j->path is NULL if it has none. */
+/* Finds the path of a subvolume. j->path is NULL if it has none. */
 static int find_path(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -173,7 +173,7 @@ static void print_path(struct job *j, const struct root_item *item, const char *
 		emit_str(j->e, "", words, item->refs ? "-" : "DELETED");
 }
 
-/* Print the first columns, common to both formats. */
+/* Prints the first columns, common to both formats. */
 static void print_numbers(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item,
 			  const char *const words[4])
 {

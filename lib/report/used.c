@@ -50,7 +50,7 @@ static int flush(struct walk *w)
 	return ret;
 }
 
-/* Add a range. It must not begin before the last one. */
+/* Adds a range. It must not begin before the last one. */
 static int put(struct walk *w, uint64_t start, uint64_t end)
 {
 	struct btrkit_used_range *last = &w->last;
@@ -66,7 +66,7 @@ static int put(struct walk *w, uint64_t start, uint64_t end)
 	return ret;
 }
 
-/* Add the superblocks that begin before an address. */
+/* Adds the superblocks that begin before an address. */
 static int put_supers(struct walk *w, uint64_t before)
 {
 	int ret = 0;
@@ -109,7 +109,7 @@ static uint64_t bytes_before(uint64_t offset, uint64_t row, uint64_t first)
 }
 
 /*
- * Add the part of the range from @start to @end of the chunk that is on the stripe, or its parity. It is contiguous
+ * Adds the part of the range from @start to @end of the chunk that is on the stripe, or its parity. It is contiguous
  * there.
  */
 static int put_strips(struct walk *w, const struct place *p, uint64_t start, uint64_t end)
@@ -165,7 +165,7 @@ static int compare_places(const void *va, const void *vb)
 	return a->physical < b->physical ? -1 : a->physical > b->physical;
 }
 
-/* Find the stripes on the device, sorted by address. */
+/* Finds the stripes on the device, sorted by address. */
 static int find_places(struct walk *w, struct btrkit_error *err)
 {
 	const struct volume *v = w->fs->volume;

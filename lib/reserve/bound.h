@@ -33,7 +33,7 @@ struct bound {
 };
 
 /*
- * Collect the current state. Requires the locks of trees and space, and is valid until they are released.
+ * Collects the current state. Requires the locks of trees and space, and is valid until they are released.
  * @return 0; <0
  */
 int bound_begin(struct btrkit_txn *txn, struct bound *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -7,7 +7,7 @@
 #include "lib/delayed/delayed.h"
 #include "lib/reserve/ticket.h"
 
-/* Continue as the next transaction. */
+/* Continues as the next transaction. */
 static int go_on(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	const int ret = txn_begin(txn, err);

@@ -38,7 +38,7 @@ static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, stru
 	return failure_note_any(txn->failure, chunk_create(txn->space, &plan, &txn->super, &g, err), err);
 }
 
-/* Count the free blocks in groups of a type, up to @enough. */
+/* Counts the free blocks in groups of a type, up to @enough. */
 static int count(struct btrkit_txn *txn, uint64_t type, uint64_t enough, uint64_t *ret, struct btrkit_error *err)
 {
 	const uint64_t size = txn->fs->geometry.nodesize, most = space_free_bytes(txn->space, type) / size;
@@ -61,7 +61,7 @@ static int reserve_system(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret || pieces >= need ? ret : add_chunk(txn, BG_SYSTEM, false, err);
 }
 
-/* Make sure that @need blocks are free in metadata groups. @ret_pieces: number of free blocks, counted up to @need */
+/* Makes sure that @need blocks are free in metadata groups. @ret_pieces: number of free blocks, counted up to @need */
 static int make_room(struct btrkit_txn *txn, uint64_t need, enum txn_chunks chunks, uint64_t *ret_pieces,
 		     struct btrkit_error *err)
 {

@@ -8,7 +8,7 @@
 #include "lib/reserve/ticket.h"
 
 /*
- * Make sure that @blocks tree blocks can be allocated in addition to those needed so far, including those of the
+ * Makes sure that @blocks tree blocks can be allocated in addition to those needed so far, including those of the
  * commit. New metadata chunks are allocated if necessary. Not during an edit.
  * @return 0; -ENOSPC: the transaction can continue, with at most an additional empty chunk; <0
  */
@@ -40,7 +40,7 @@ int txn_spare_mixed(struct btrkit_txn *txn, uint64_t min, uint64_t *max, struct 
  */
 int txn_inc_ro(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Allocate a data chunk. Not during an edit. @return 0; -ENOSPC; <0 */
+/* Allocates a data chunk. Not during an edit. @return 0; -ENOSPC; <0 */
 int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

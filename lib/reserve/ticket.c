@@ -16,7 +16,7 @@
 #define LITTLE_CREDIT 64
 
 /*
- * Reserve space for one operation, and for as much credit as possible. @leaves: leaves of that credit. No locks may be
+ * Reserves space for one operation, and for as much credit as possible. @leaves: leaves of that credit. No locks may be
  * held, because an exclusive thread may be committing.
  */
 static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, enum txn_chunks chunks, int64_t *leaves,
@@ -57,7 +57,7 @@ static int grant(struct btrkit_txn *txn, const struct ticket_need *need, enum tx
 }
 
 /*
- * Wait until all operations that were granted something are in the gate, so that their changes can be run. No others
+ * Waits until all operations that were granted something are in the gate, so that their changes can be run. No others
  * are granted anything outside of it meanwhile, since the caller is the first in the queue.
  */
 static void wait_for_others(struct tickets *t)
@@ -112,7 +112,7 @@ static bool commit_frees_much(struct btrkit_txn *txn)
 	return much;
 }
 
-/* Take back what was granted to the caller, who continues without it. */
+/* Takes back what was granted to the caller, who continues without it. */
 static void take_back(struct tickets *t, const struct ticket_need *need)
 {
 	const struct delayed_amount a = ticket_amount_of(need);
@@ -123,7 +123,7 @@ static void take_back(struct tickets *t, const struct ticket_need *need)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Take one step after the other, until one of them has made space. */
+/* Takes one step after the other, until one of them has made space. */
 static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
 	struct tickets *t = txn->tickets;
@@ -201,7 +201,7 @@ static void entered(struct tickets *t, const struct ticket_need *need)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Wait for the turn, and enter the gate with what was granted. */
+/* Waits for the turn, and enters the gate with what was granted. */
 static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
 	struct tickets *t = txn->tickets;

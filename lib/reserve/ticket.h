@@ -93,15 +93,15 @@ struct tickets *tickets_destroy(struct tickets *t);
 /* What reservations have to know of delayed items. */
 struct delayed_watch tickets_watch(struct tickets *t);
 
-/* Reserve space and enter the gate. @return 0; -ENOSPC; <0; as failure_check() */
+/* Reserves space and enters the gate. @return 0; -ENOSPC; <0; as failure_check() */
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Give back what was granted and will not be used. The caller is still in the gate. */
+/* Gives back what was granted and will not be used. The caller is still in the gate. */
 void ticket_spare(struct btrkit_txn *txn, const struct delayed_amount *spare, bool removes);
 
 /*
- * Commit because an operation has found no space for data, if that is allowed and may free some. Not by a thread inside
- * the gate.
+ * Commits because an operation has found no space for data, if that is allowed and may free some. Not by a thread
+ * inside the gate.
  * @return 0; -ENOSPC: not committed; <0
  */
 int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -109,19 +109,19 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_
 int ticket_commit_now(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Close the gate for a thread that needs exclusive use: see sync.h. What it does may change what a reservation
+ * Closes the gate for a thread that needs exclusive use: see sync.h. What it does may change what a reservation
  * is worth, so operations that have one and are not in the gate enter it first.
  */
 void ticket_close(struct btrkit_txn *txn);
 /*
- * Reserve space for a thread with exclusive use, while nothing is delayed. This may commit the transaction, which then
+ * Reserves space for a thread with exclusive use, while nothing is delayed. This may commit the transaction, which then
  * continues. What is granted for @need is released by running the delayed items, the rest by ticket_exclusive_end().
  */
 int ticket_exclusive(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_exclusive *exclusive,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void ticket_exclusive_end(struct btrkit_txn *txn);
 
-/* Take back all credit, because a bound that it was granted by has changed. The next operation has to ask again. */
+/* Takes back all credit, because a bound that it was granted by has changed. The next operation has to ask again. */
 void tickets_recall(struct tickets *t);
 
 /* A device has refused data for want of space, although the filesystem has some. The next transaction may try again. */
@@ -132,11 +132,11 @@ bool tickets_device_full(const struct tickets *t);
 
 struct delayed_amount ticket_amount_of(const struct ticket_need *need);
 void ticket_give(struct ticket_credit *c, const struct delayed_amount *a);
-/* Take credit of the thread's stripe, or the common one. Only inside the gate. @return whether there was enough */
+/* Takes credit of the thread's stripe, or the common one. Only inside the gate. @return whether there was enough */
 bool tickets_take(struct tickets *t, const struct ticket_need *need);
-/* Make the credit of all stripes available to everyone. Only by the first in the queue. */
+/* Makes the credit of all stripes available to everyone. Only by the first in the queue. */
 void tickets_gather(struct tickets *t);
-/* Count a reservation that took @ns nanoseconds. */
+/* Counts a reservation that took @ns nanoseconds. */
 void tickets_count_latency(struct tickets *t, uint64_t ns);
 void tickets_count_step(struct tickets *t, uint64_t *step);
 

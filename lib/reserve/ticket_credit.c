@@ -57,7 +57,7 @@ void ticket_give(struct ticket_credit *c, const struct delayed_amount *a)
 	atomic_fetch_add(&c->leaves, a->leaves);
 }
 
-/* Add what there is of a credit. */
+/* Adds what there is of a credit. */
 static void sum_up(struct delayed_amount *to, const struct ticket_credit *c)
 {
 	to->items += atomic_load(&c->items);
@@ -65,7 +65,7 @@ static void sum_up(struct delayed_amount *to, const struct ticket_credit *c)
 	to->leaves += atomic_load(&c->leaves);
 }
 
-/* Take all of a credit. A thread that is taking some right now gives back what it could not get. */
+/* Takes all of a credit. A thread that is taking some right now gives back what it could not get. */
 static void take_all(struct delayed_amount *to, struct ticket_credit *c)
 {
 	to->items += atomic_exchange(&c->items, 0);

@@ -24,7 +24,7 @@ struct archive_stream {
 /* Must be closed with archive_stream_close() even after a failure. */
 int archive_stream_open(struct archive_stream *t, const char *path, const char *name,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Call after the last member: checks that the archive is complete and that nothing follows its end. */
+/* To be called after the last member: checks that the archive is complete and that nothing follows its end. */
 int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void archive_stream_close(struct archive_stream *t);
 

@@ -3,7 +3,7 @@
 #define BTRKIT_SOURCE_FILES_H
 
 /*
- * Access to files of the host. Attributes are only read with functions of the C library, never with direct system
+ * Accesses to files of the host. Attributes are only read with functions of the C library, never with direct system
  * calls, because fakeroot and pseudo intercept these functions to report other owners.
  */
 
@@ -12,7 +12,7 @@
 
 #include "lib/source/state.h"
 
-/* These functions return a descriptor or a negative errno. Access times are preserved if permitted. */
+/* These functions return a descriptor or a negative errno. Accesses times are preserved if permitted. */
 int source_openat(int dir, const char *path, int flags);
 /* The path may be of any length. It is modified temporarily. */
 int source_open_below(int root, char *path, int flags);

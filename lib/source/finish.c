@@ -42,7 +42,7 @@ static bool comes_before(const struct sorter *t, const struct sort_name *a, cons
 	return compare_names(&t->s->entries[a->entry], &t->s->entries[b->entry]) < 0;
 }
 
-/* Merge sort, with insertion sort for short runs. The result is in t->names. */
+/* Merges sort, with insertion sort for short runs. The result is in t->names. */
 static void sort_names(struct sorter *t, uint32_t n)
 {
 	struct sort_name *from = t->names, *to = t->spare;

@@ -16,7 +16,7 @@ struct manifest {
 
 /* Processes the next line, without the newline. The buffer is modified. */
 int manifest_read_line(struct manifest *m, char *line, size_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Call after the last line. */
+/* To be called after the last line. */
 int manifest_finish(struct manifest *m, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void manifest_free(struct manifest *m);
 

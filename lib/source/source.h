@@ -114,7 +114,7 @@ struct source {
 };
 
 /*
- * Receives the contents of regular files of an archive, one file after another. Empty files are left out. Ranges that
+ * Receives the contents of regular files of an archive, one file after another. Empties files are left out. Ranges that
  * are not written are zeros. Size, flags and subvolume of the inode are final when begin() is called.
  */
 struct source_sink {

@@ -28,7 +28,7 @@ static int check_group(const struct volume_chunk *chunk, const struct block_grou
 	return 0;
 }
 
-/* Add the current item as the group of the next chunk. */
+/* Adds the current item as the group of the next chunk. */
 static int take(struct block_groups *groups, const struct volume *v, const struct cursor *c, struct btrkit_error *err)
 {
 	const struct volume_chunk *chunk;
@@ -67,7 +67,7 @@ static int load_own_tree(struct block_groups *groups, struct cursor *c, struct b
 	return ret < 0 ? ret : 0;
 }
 
-/* Look up each group in the extent tree. Groups without a chunk are found by those who read the whole tree. */
+/* Looks up each group in the extent tree. Groups without a chunk are found by those who read the whole tree. */
 static int load_extent_tree(struct block_groups *groups, struct cursor *c, struct btrkit_error *err)
 {
 	const struct volume *v = c->fs->volume;
@@ -158,7 +158,7 @@ uint64_t block_group_full_stripe(const struct btrkit_fs *fs, const struct block_
 	return (uint64_t)CHUNK_STRIPE_LEN * raid_data_stripes(&shape);
 }
 
-/* Insert a range, keeping @ranges sorted and merging adjacent ones. There are only a few. */
+/* Inserts a range, keeping @ranges sorted and merging adjacent ones. There are only a few. */
 static unsigned add_range(struct range *ranges, unsigned n, struct range add)
 {
 	unsigned at = 0, kept = 0;

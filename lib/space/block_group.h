@@ -15,8 +15,8 @@ struct block_groups {
 };
 
 /*
- * Read all block groups and compare each with its chunk: none may be missing, or have another length or other flags.
- * Free with block_groups_release().
+ * Reads all block groups and compares each with its chunk: none may be missing, or have another length or other flags.
+ * Frees with block_groups_release().
  * @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int block_groups_load(struct btrkit_fs *fs, struct block_groups *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -25,7 +25,7 @@ void block_groups_release(struct block_groups *groups);
 /* The group that begins at @start, or NULL. */
 const struct block_group *block_groups_find(const struct block_groups *groups, uint64_t start);
 
-/* Add the location of the group's item to an error. @return @ret */
+/* Adds the location of the group's item to an error. @return @ret */
 int block_groups_blame(const struct block_groups *groups, const struct block_group *group, int ret,
 		       struct btrkit_error *err);
 
@@ -35,7 +35,7 @@ uint64_t block_group_full_stripe(const struct btrkit_fs *fs, const struct block_
 /*
  * The parts of a group that Linux never allocates, because a copy of the superblock is at that place on a device. They
  * are in order, and not adjacent. The extent tree and the free space tree do not mention them; the v1 cache excludes
- * them. Free with block_group_supers_release().
+ * them. Frees with block_group_supers_release().
  * @return 0, -EUCLEAN, -ENOMEM
  */
 struct block_group_supers {

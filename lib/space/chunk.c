@@ -57,7 +57,7 @@ static uint32_t make_item(const struct space *s, const struct chunk_plan *plan, 
 }
 
 /*
- * Find the chunk at @logical in the array. @at, @size: where its entry is, and how long.
+ * Finds the chunk at @logical in the array. @at, @size: where its entry is, and how long.
  * @return whether it was found
  */
 static bool array_find(const struct disk_super *super, uint64_t logical, uint32_t *at, uint32_t *size)
@@ -144,7 +144,7 @@ static int insert_item(struct space *s, uint64_t tree, const struct btrkit_key *
 	return ret;
 }
 
-/* Add @length to the bytes used on a device, or subtract it. */
+/* Adds @length to the bytes used on a device, or subtracts it. */
 static int count_device(struct space *s, uint64_t devid, uint64_t length, bool more, struct disk_super *super,
 			struct btrkit_error *err)
 {
@@ -282,7 +282,7 @@ static bool is_last(const struct space *s, const struct space_group *g)
 	return true;
 }
 
-/* Make room for another removed chunk in the list. */
+/* Makes room for another removed chunk in the list. */
 static int reserve_gone(struct space *s, struct btrkit_error *err)
 {
 	const size_t size = s->gone_size ? 2 * s->gone_size : 4;

@@ -33,7 +33,7 @@ struct chunk_plan {
 int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Create it. @super is the superblock that the commit will write: its device item and its array of system chunks are
+ * Creates it. @super is the superblock that the commit will write: its device item and its array of system chunks are
  * updated. If its flags say that the free space tree is valid, the free space of the group is entered there. Blocks of
  * the new group may be used immediately, also by the edits that this function makes.
  * @return 0; -ENOSPC: including a full array; <0
@@ -42,7 +42,7 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Remove an empty group and its chunk. Its space on the devices can be reused after the commit. The caller must have
+ * Removes an empty group and its chunk. Its space on the devices can be reused after the commit. The caller must have
  * removed the v1 cache of the group, if any.
  * @return 0; -EBUSY: some of it is used, allocated or pinned, or it is the only one of its type and profile; <0
  */

@@ -86,7 +86,7 @@ static uint64_t chunk_size_max(uint64_t type, uint64_t total)
 	return max;
 }
 
-/* Take the first hole of @want bytes, or else the largest. @return whether it has @want bytes */
+/* Takes the first hole of @want bytes, or else the largest. @return whether it has @want bytes */
 static bool take_hole(struct place *p, uint64_t from, uint64_t to, uint64_t want)
 {
 	if (to > from && to - from > p->length) {
@@ -122,7 +122,7 @@ static bool take_holes(const struct space *s, struct place *p, uint64_t from, ui
 	return false;
 }
 
-/* Find a hole on a device. @c: cursor of the device tree */
+/* Finds a hole on a device. @c: cursor of the device tree */
 static int find_hole(struct space *s, struct cursor *c, struct place *p, uint64_t want, struct btrkit_error *err)
 {
 	uint64_t pos = RESERVED;
@@ -155,7 +155,7 @@ static int find_hole(struct space *s, struct cursor *c, struct place *p, uint64_
 	return 0;
 }
 
-/* Read all devices from the current chunk tree. */
+/* Reads all devices from the current chunk tree. */
 static int read_devices(struct space *s, struct place *places, size_t *n, struct btrkit_error *err)
 {
 	const size_t max = volume_num_devices(s->fs->volume);
@@ -182,7 +182,7 @@ static int read_devices(struct space *s, struct place *places, size_t *n, struct
 	return ret < 0 ? ret : 0;
 }
 
-/* Keep the devices that have space, and determine how much. */
+/* Keeps the devices that have space, and determine how much. */
 static int find_holes(struct space *s, const struct rules *rules, uint64_t want, struct place *places, size_t *n,
 		      struct btrkit_error *err)
 {
@@ -228,7 +228,7 @@ static void swap(struct place *p, size_t i, size_t k)
 }
 
 /*
- * Move @root of a heap of @n elements to its place. The path of the larger children is followed down to the end, and
+ * Moves @root of a heap of @n elements to its place. The path of the larger children is followed down to the end, and
  * then up again to the last child that is larger than the root.
  */
 static void sift(struct place *p, size_t root, size_t n)
@@ -246,7 +246,7 @@ static void sift(struct place *p, size_t root, size_t n)
 }
 
 /*
- * Sort by space. Equal devices end up in the same order as after Linux's heapsort, starting from device ID order: the
+ * Sorts by space. Equal devices end up in the same order as after Linux's heapsort, starting from device ID order: the
  * largest element is removed, then the larger of its children, and the heap is repaired for both, until three are left.
  */
 static void sort_by_room(struct place *p, size_t n)
@@ -268,7 +268,7 @@ static void sort_by_room(struct place *p, size_t n)
 		swap(p, 0, 1);
 }
 
-/* Use as many stripes as there are devices for, with the length of the smallest hole at most. */
+/* Uses as many stripes as there are devices for, with the length of the smallest hole at most. */
 static void lay_out(const struct rules *rules, const struct place *places, size_t n, uint64_t chunk_max,
 		    struct chunk_plan *plan)
 {

@@ -11,7 +11,7 @@ static bool is_extent(const struct btrkit_key *key)
 	return key->type == KEY_EXTENT_ITEM || key->type == KEY_METADATA_ITEM;
 }
 
-/* Go from the current item to the first extent or block group, skipping references. */
+/* Goes from the current item to the first extent or block group, skipping references. */
 static int to_space_item(struct extent_ranges *r, int ret, struct btrkit_error *err)
 {
 	while (!ret) {

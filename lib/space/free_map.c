@@ -76,8 +76,8 @@ static size_t list_find(const struct free_map *m, uint64_t at)
 }
 
 /*
- * Iterate over the ranges. @i: result of list_find() for the first @from; later @from is the end of the previous range.
- * If a range is longer than @enough bytes, its end may be cut off.
+ * Iterates over the ranges. @i: result of list_find() for the first @from; later @from is the end of the previous
+ * range. If a range is longer than @enough bytes, its end may be cut off.
  */
 static bool next_range(const struct free_map *m, uint64_t from, uint64_t enough, size_t *i, struct range *ret)
 {
@@ -144,7 +144,7 @@ static bool covers(const struct free_map *m, const struct range *r)
 	return free_map_next(m, r->start, &there) && there.start == r->start && there.length >= r->length;
 }
 
-/* Move the start of @r up to a multiple of @align. @return whether anything is left */
+/* Moves the start of @r up to a multiple of @align. @return whether anything is left */
 static bool align_range(struct range *r, uint64_t align)
 {
 	const uint64_t over = r->start % align, skip = over ? align - over : 0;
@@ -204,7 +204,7 @@ static int to_bits(struct free_map *m, struct btrkit_error *err)
 	return 0;
 }
 
-/* Make room for @n ranges in total, in the smaller of both forms. */
+/* Makes room for @n ranges in total, in the smaller of both forms. */
 static int reserve(struct free_map *m, uint64_t n, struct btrkit_error *err)
 {
 	const uint64_t max = list_max(m);
@@ -225,7 +225,7 @@ static int reserve(struct free_map *m, uint64_t n, struct btrkit_error *err)
 	return 0;
 }
 
-/* Free what is not needed. Without memory for a list, the bitmap remains. */
+/* Frees what is not needed. Without memory for a list, the bitmap remains. */
 static void shrink(struct free_map *m)
 {
 	uint64_t from = m->over.start, n = 0;
@@ -364,7 +364,7 @@ int free_map_remove(struct free_map *m, const struct range *r, struct btrkit_err
 	return 0;
 }
 
-/* Merge the lists of both maps into @list, which has room for them. */
+/* Merges the lists of both maps into @list, which has room for them. */
 static int merge(struct free_map *m, const struct free_map *from, struct range *list, struct btrkit_error *err)
 {
 	uint64_t at = from->over.start, n = 0;

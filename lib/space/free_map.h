@@ -21,20 +21,20 @@ int free_map_create(const struct range *over, uint32_t sectorsize, struct free_m
 struct free_map *free_map_destroy(struct free_map *m);
 
 /*
- * Add a range that does not overlap the set.
+ * Adds a range that does not overlap the set.
  * @return 0; -EUCLEAN: it does, it is not aligned, or it is not within the map; -ENOMEM
  */
 int free_map_add(struct free_map *m, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Remove a range that is completely in the set. @return 0; -EUCLEAN: it is not; -ENOMEM */
+/* Removes a range that is completely in the set. @return 0; -EUCLEAN: it is not; -ENOMEM */
 int free_map_remove(struct free_map *m, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Find the first range from @from on with @min bytes, if it begins at a multiple of @align (a power of two). *ret
+ * Finds the first range from @from on with @min bytes, if it begins at a multiple of @align (a power of two). *ret
  * begins there and has at most @max bytes. @return whether there is one
  */
 bool free_map_find(const struct free_map *m, uint64_t from, uint64_t min, uint64_t max, uint64_t align,
 		   struct range *ret);
-/* Find the first range that ends after @from, which is cut off there. @return whether there is one */
+/* Finds the first range that ends after @from, which is cut off there. @return whether there is one */
 bool free_map_next(const struct free_map *m, uint64_t from, struct range *ret);
 
 uint64_t free_map_bytes(const struct free_map *m);
@@ -43,7 +43,7 @@ bool free_map_touches(const struct free_map *m, const struct range *r);
 /* Number of aligned pieces of @size bytes in the set, counted up to @enough. */
 uint64_t free_map_pieces(const struct free_map *m, uint64_t size, uint64_t enough);
 /*
- * Move everything from @from, a map of the same address range, to @m.
+ * Moves everything from @from, a map of the same address range, to @m.
  * @return 0; -EUCLEAN: the sets overlap; -ENOMEM. After a failure both are unchanged.
  */
 int free_map_move(struct free_map *m, struct free_map *from, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -47,7 +47,7 @@ static void put_bits(struct builder *b, const struct range *r)
 	bits_put(b->bits, first, first + r->length / b->sectorsize, true);
 }
 
-/* Convert the list to bits. They take at most 23 bytes per range read so far. */
+/* Converts the list to bits. They take at most 23 bytes per range read so far. */
 static int to_bitmaps(struct builder *b, struct btrkit_error *err)
 {
 	const uint64_t size = b->group->length / b->sectorsize / 8 + 1;

@@ -22,7 +22,7 @@ static struct btrkit_key last_at(uint64_t start)
 	return KEY(start, UINT8_MAX, UINT64_MAX);
 }
 
-/* Take the cursor's item if it is a range of the group. @return 0; 1: it is not; -EUCLEAN */
+/* Takes the cursor's item if it is a range of the group. @return 0; 1: it is not; -EUCLEAN */
 static int take_item(const struct free_space_editor *e, struct range *ret, struct btrkit_error *err)
 {
 	const struct cursor *c = &e->t->c;
@@ -160,7 +160,7 @@ static int remove_extent(const struct free_space_editor *e, const struct space_c
 	return edit_insert(e->t, &key, NULL, 0, err);
 }
 
-/* Move the cursor to the bitmap with the bit of @at. */
+/* Moves the cursor to the bitmap with the bit of @at. */
 static int to_bitmap(struct free_space_editor *e, uint64_t at, struct btrkit_error *err)
 {
 	struct range r;
@@ -200,7 +200,7 @@ static int is_free(struct free_space_editor *e, uint64_t at, bool *ret, struct b
 	return 0;
 }
 
-/* Change bits from @at on that are in one bitmap. @return 0 and in *@at the end of these; <0 */
+/* Changes bits from @at on that are in one bitmap. @return 0 and in *@at the end of these; <0 */
 static int put_bits(struct free_space_editor *e, const struct space_change *change, uint64_t *at,
 		    struct btrkit_error *err)
 {
@@ -242,7 +242,7 @@ static int change_bits(struct free_space_editor *e, const struct space_change *c
 	return ret;
 }
 
-/* Read the group's INFO. */
+/* Reads the group's INFO. */
 static int read_info(struct free_space_editor *e, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(e->group->start, KEY_FREE_SPACE_INFO, e->group->length);

@@ -28,7 +28,7 @@ struct free_space_stats {
 };
 
 /*
- * Apply changes to a group's items; they must be sorted and within the group. What becomes free must be used in the
+ * Applies changes to a group's items; they must be sorted and within the group. What becomes free must be used in the
  * tree, and vice versa. As in Linux, the form is reconsidered after each change, so that a batch leaves the group in
  * the form in which Linux would leave it. @stats is added to.
  * @return 0; -EUCLEAN: the tree contradicts a change; <0
@@ -36,7 +36,7 @@ struct free_space_stats {
 int free_space_edit(struct edit_tree *t, const struct block_group *group, const struct space_change *changes, size_t n,
 		    struct free_space_stats *stats, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Add a new group that is completely free; remove a group, whatever its items are. */
+/* Adds a new group that is completely free; removes a group, whatever its items are. */
 int free_space_add_group(struct edit_tree *t, const struct block_group *group,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int free_space_remove_group(struct edit_tree *t, const struct block_group *group,
@@ -51,8 +51,8 @@ struct free_space_built {
 };
 
 /*
- * Add the items of a complete free space tree to @b, in one pass over @ranges and with memory for one group. If @b only
- * counts, this does, too.
+ * Adds the items of a complete free space tree to @b, in one pass over @ranges and with memory for one group. If @b
+ * only counts, this does, too.
  */
 int free_space_build(struct extent_ranges *ranges, uint32_t sectorsize, struct bulk *b, struct free_space_built *ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;

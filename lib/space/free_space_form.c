@@ -38,7 +38,7 @@ int free_space_write_info(const struct free_space_editor *e, struct btrkit_error
 			    err);
 }
 
-/* Read all ranges of the group. The reader checks them against the count, which has been stored. */
+/* Reads all ranges of the group. The reader checks them against the count, which has been stored. */
 static int read_ranges(const struct free_space_editor *e, struct list *l, struct btrkit_error *err)
 {
 	struct free_space_tree t;
@@ -56,7 +56,7 @@ static int read_ranges(const struct free_space_editor *e, struct list *l, struct
 	return ret < 0 ? ret : 0;
 }
 
-/* Move the group's ranges from the tree to the list. */
+/* Moves the group's ranges from the tree to the list. */
 static int take_out(struct free_space_editor *e, struct list *l, struct btrkit_error *err)
 {
 	const uint64_t last = e->group->start + e->group->length - 1;
@@ -80,7 +80,7 @@ struct bitmaps {
 	uint8_t bits[BATCH][FREE_SPACE_BITMAP_BYTES];
 };
 
-/* Fill in the next bitmap, which ends at @end. */
+/* Fills in the next bitmap, which ends at @end. */
 static void fill(const struct free_space_editor *e, struct bitmaps *b, uint64_t end, uint8_t *bits)
 {
 	memset(bits, 0, FREE_SPACE_BITMAP_BYTES);

@@ -18,7 +18,7 @@ struct free_space_editor {
 	struct free_space_stats *stats;
 };
 
-/* Store form and count in the INFO. */
+/* Stores form and counts in the INFO. */
 int free_space_write_info(const struct free_space_editor *e, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Both read the group and check the count. The caller must store the new form in the INFO. */

@@ -62,7 +62,7 @@ static int tell_leftover(struct free_space_tree *t, struct range *last)
 	return t->leftover ? t->leftover(t->ctx, last) : 0;
 }
 
-/* Go to the first item that is not before @start. */
+/* Goes to the first item that is not before @start. */
 static int pass_leftovers(struct free_space_tree *t, uint64_t start, struct btrkit_error *err)
 {
 	struct range last = { 0 };
@@ -76,7 +76,7 @@ static int pass_leftovers(struct free_space_tree *t, uint64_t start, struct btrk
 	return ret;
 }
 
-/* Go to the end of the previous group, or if its items could not all be read, to the next item after it. */
+/* Goes to the end of the previous group, or if its items could not all be read, to the next item after it. */
 static int resume(struct free_space_tree *t, struct btrkit_error *err)
 {
 	const uint64_t end = range_end(&t->group);
@@ -168,7 +168,7 @@ static int next_extent(struct free_space_tree *t, struct range *free, struct btr
 	return step(t, err);
 }
 
-/* Continue in the current bitmap. @return 0; 1: no run ends in the rest of it, and the next item is current; <0 */
+/* Continues in the current bitmap. @return 0; 1: no run ends in the rest of it, and the next item is current; <0 */
 static int next_in_bitmap(struct free_space_tree *t, struct range *free, struct btrkit_error *err)
 {
 	const struct btrkit_key *key = &t->c.item.key;

@@ -45,7 +45,7 @@ struct free_space_tree {
 	uint64_t bit;
 };
 
-/* Free with free_space_tree_release(), even after a failure. @return 0; -ENOENT: there is no such tree; <0 */
+/* Frees with free_space_tree_release(), even after a failure. @return 0; -ENOENT: there is no such tree; <0 */
 int free_space_tree_begin(struct free_space_tree *t, struct btrkit_fs *fs, free_space_leftover_fn leftover, void *ctx,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The same for an earlier tree, from the group at @start on. What is before it is not read. */
@@ -54,7 +54,7 @@ void free_space_tree_begin_at(struct free_space_tree *t, struct btrkit_fs *fs, c
 void free_space_tree_release(struct free_space_tree *t);
 
 /*
- * Go to a group, which must be after the previous one; t->info is then its INFO. After a failure, the next group can
+ * Goes to a group, which must be after the previous one; t->info is then its INFO. After a failure, the next group can
  * still be tried.
  * @return 0; 1: the tree has no INFO for the group; -EUCLEAN: its INFO is wrong; <0
  */
@@ -67,7 +67,7 @@ int free_space_tree_enter(struct free_space_tree *t, const struct block_group *g
  */
 int free_space_tree_next(struct free_space_tree *t, struct range *free, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Read what is after the last group. @return 0, <0 */
+/* Reads what is after the last group. @return 0, <0 */
 int free_space_tree_end(struct free_space_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

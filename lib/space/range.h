@@ -18,7 +18,9 @@ static inline uint64_t range_end(const struct range *r)
 	return r->start + r->length;
 }
 
-/* Find the first bit from @from on that is @set, in a bitmap of @n bits, lowest bit first. @return its number, or @n */
+/*
+ * Finds the first bit from @from on that is @set, in a bitmap of @n bits, lowest bit first. @return its number, or @n
+ */
 static inline uint64_t bits_find(const uint8_t *map, uint64_t n, uint64_t from, bool set)
 {
 	while (from < n) {
@@ -37,7 +39,7 @@ static inline uint64_t bits_find(const uint8_t *map, uint64_t n, uint64_t from, 
 	return n;
 }
 
-/* Set the bits from @from on and before @to to @set. */
+/* Sets the bits from @from on and before @to to @set. */
 static inline void bits_put(uint8_t *map, uint64_t from, uint64_t to, bool set)
 {
 	const uint64_t first = from / 8, last = to / 8;

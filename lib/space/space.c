@@ -18,7 +18,7 @@ static struct space_group *group_destroy(struct space_group *g)
 	return NULL;
 }
 
-/* Insert a new group in address order. */
+/* Inserts a new group in address order. */
 static int insert_group(struct space *s, const struct block_group *item, struct space_group **ret,
 			struct btrkit_error *err)
 {
@@ -202,7 +202,7 @@ int space_begin(struct space *s, struct overlay *o, struct btrkit_error *err)
 	return 0;
 }
 
-/* Remove @g from the list of touched groups. @return the next one */
+/* Removes @g from the list of touched groups. @return the next one */
 static struct space_group *untouch(struct space_group *g)
 {
 	struct space_group *next = g->next_touched;

@@ -57,12 +57,12 @@ struct space_load_stats {
 
 struct space;
 
-/* Read the block groups of an open filesystem. @return 0; <0 */
+/* Reads the block groups of an open filesystem. @return 0; <0 */
 int space_create(struct btrkit_fs *fs, struct space **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* NULL is allowed. */
 struct space *space_destroy(struct space *s);
 
-/* Begin a transaction. Free space is loaded from the trees as they are before it, whatever it changes there. */
+/* Begins a transaction. Frees space is loaded from the trees as they are before it, whatever it changes there. */
 int space_begin(struct space *s, struct overlay *o, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * The transaction is durable, and fs->super is the new superblock: what is pinned becomes free, fresh groups become
@@ -74,7 +74,7 @@ void space_committed(struct space *s);
 void space_aborted(struct space *s);
 
 /*
- * Allocate up to @max bytes, but at least @min, aligned to @align, in a group of @type (BG_DATA, BG_METADATA or
+ * Allocates up to @max bytes, but at least @min, aligned to @align, in a group of @type (BG_DATA, BG_METADATA or
  * BG_SYSTEM; mixed groups serve the first two). All of these are whole sectors. Consecutive allocations are adjacent if
  * possible. No chunk is allocated: see chunk.h.
  * @return 0; -ENOSPC; an error of loading; -EUCLEAN: by the extent tree of the last commit it is in use
@@ -92,7 +92,7 @@ int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint
  * is in use; -EINVAL: these are no whole sectors; <0. On failure, the range is not allocated.
  */
 int space_alloc_exact(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Give back an allocation that was never in the extent tree: it is pinned. */
+/* Gives back an allocation that was never in the extent tree: it is pinned. */
 int space_unalloc(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Makes a group read-only, like Linux while it relocates one: nothing is allocated there, and its space counts neither
@@ -104,7 +104,7 @@ void space_inc_ro(struct space_group *g);
 void space_dec_ro(struct space_group *g);
 
 /*
- * Close full stripes with parity of which the transaction has taken a part: nothing else in them is allocated before
+ * Closes full stripes with parity of which the transaction has taken a part: nothing else in them is allocated before
  * the commit. For callers that write full stripes before it. @return 0; -ENOMEM
  */
 int space_close_full_stripes(struct space *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -122,12 +122,12 @@ int space_leave(struct space *s, const struct range *r, struct btrkit_error *err
  */
 int space_check_unused(struct cursor *extents, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Free bytes of a loaded group, whether they may be allocated or not. */
+/* Frees bytes of a loaded group, whether they may be allocated or not. */
 uint64_t space_group_free(const struct space_group *g);
 /* Whether any part of a range is free in a loaded group. */
 bool space_group_touches(const struct space_group *g, const struct range *r);
 
-/* Free bytes in groups of @type, however fragmented. Nothing is loaded for this. */
+/* Frees bytes in groups of @type, however fragmented. Nothing is loaded for this. */
 uint64_t space_free_bytes(const struct space *s, uint64_t type);
 /*
  * Number of aligned pieces of @size bytes that can be allocated in groups of @type. Stops counting (and loading) at
@@ -158,7 +158,7 @@ int space_take_changes(struct space_group *g, struct space_change **ret, size_t 
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Load the free space of a group, from any source or from @from. Does nothing if it is loaded.
+ * Loads the free space of a group, from any source or from @from. Does nothing if it is loaded.
  * @return 0; -ENOENT: there is no valid tree or cache; -EUCLEAN; <0
  */
 enum space_source { SPACE_FROM_ANY, SPACE_FROM_TREE, SPACE_FROM_CACHE, SPACE_FROM_EXTENTS };

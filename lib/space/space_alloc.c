@@ -36,7 +36,7 @@ static uint64_t free_bytes(const struct space_group *g)
 	return g->loaded ? free_map_bytes(g->free) : g->item.length - g->committed_used;
 }
 
-/* Find @size bytes or more in a group, first from @from on. @return 0; 1: there are none; <0 */
+/* Finds @size bytes or more in a group, first from @from on. @return 0; 1: there are none; <0 */
 static int find(struct space *s, struct space_group *g, uint64_t from, uint64_t size, uint64_t max, uint64_t align,
 		struct range *ret, struct btrkit_error *err)
 {
@@ -57,7 +57,7 @@ static int find(struct space *s, struct space_group *g, uint64_t from, uint64_t 
 }
 
 /*
- * Find the largest range of @min bytes or more. There are usually many of the same length, so after the first one, the
+ * Finds the largest range of @min bytes or more. There are usually many of the same length, so after the first one, the
  * next is searched from @from on; the whole map is searched only when there are no more.
  */
 static int find_largest(struct space *s, struct space_group *g, uint64_t from, uint64_t min, uint64_t max,
@@ -143,7 +143,9 @@ static int take(struct space *s, struct space_group *g, const struct range *r, u
 	return 0;
 }
 
-/* Allocate @max bytes in one piece, starting with the group of the last allocation. @return 0; 1: there are none; <0 */
+/*
+ * Allocates @max bytes in one piece, starting with the group of the last allocation. @return 0; 1: there are none; <0
+ */
 static int alloc_whole(struct space *s, uint64_t type, size_t search, uint64_t max, uint64_t align, struct range *ret,
 		       struct btrkit_error *err)
 {

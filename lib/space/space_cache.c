@@ -59,7 +59,7 @@ static int ignore_corrupt(struct space_cache_group *cache, int ret, const struct
 	return ret;
 }
 
-/* Find the header. @return 0; 1: there is none, or the cache is to be ignored; <0 */
+/* Finds the header. @return 0; 1: there is none, or the cache is to be ignored; <0 */
 static int find_header(struct cursor *c, uint64_t start, struct space_cache_group *cache, struct btrkit_error *err)
 {
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
@@ -107,7 +107,7 @@ static int find_inode(struct cursor *c, struct space_cache_group *cache, struct 
 	return 1;
 }
 
-/* Find the file extent of the next page. @return 0; 1: ignored; <0 */
+/* Finds the file extent of the next page. @return 0; 1: ignored; <0 */
 static int find_extent(struct reader_v1 *r, struct btrkit_error *err)
 {
 	const uint64_t at = r->next * r->cache->page_size;
@@ -144,7 +144,7 @@ static int verify_page(void *ctx, const void *buf, struct btrkit_error *err)
 	return err_corrupt(err, "csum", "checksum mismatch of page %" PRIu64, r->next);
 }
 
-/* Read the next page. @return 0; 1: ignored; <0 */
+/* Reads the next page. @return 0; 1: ignored; <0 */
 static int next_page(struct reader_v1 *r, struct btrkit_error *err)
 {
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
@@ -168,7 +168,7 @@ static int next_page(struct reader_v1 *r, struct btrkit_error *err)
 	return 0;
 }
 
-/* Allocate memory for what the header says, after checking that this fits into the file and the group. */
+/* Allocates memory for what the header says, after checking that this fits into the file and the group. */
 static int make_room(struct reader_v1 *r, const struct block_group *g, struct btrkit_error *err)
 {
 	struct space_cache_group *cache = r->cache;
@@ -388,7 +388,7 @@ static int read_contents(struct reader_v1 *r, const struct block_group *g, struc
 	return check_contents(cache);
 }
 
-/* Add up the bytes allocated for the file. Invalid items do not count. */
+/* Adds up the bytes allocated for the file. Invalid items do not count. */
 static int sum_extents(struct cursor *c, struct space_cache_group *cache, struct btrkit_error *err)
 {
 	const uint64_t ino = cache->header.location.objectid;

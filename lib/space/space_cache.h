@@ -47,7 +47,7 @@ struct space_cache_group {
 };
 
 /*
- * Read the cache of @group. Free with space_cache_group_release().
+ * Reads the cache of @group. Frees with space_cache_group_release().
  * @return 0, whatever the state is; -EIO, -ENOMEM; -EUCLEAN: the root tree cannot be read
  */
 int space_cache_load(struct btrkit_fs *fs, const struct block_group *group, struct space_cache_group *ret,
@@ -61,7 +61,7 @@ void space_cache_group_release(struct space_cache_group *cache);
 int space_cache_next(struct space_cache_group *cache, struct range *free) BTRKIT_MUST_CHECK;
 
 /*
- * Call @found for each header that belongs to no block group of @groups, and count all headers. If it does not return
+ * Calls @found for each header that belongs to no block group of @groups, and counts all headers. If it does not return
  * 0, the iteration ends: 1 is success, <0 a failure.
  * @return 0; <0
  */

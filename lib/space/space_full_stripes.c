@@ -21,7 +21,7 @@ static int add(struct free_map *m, uint64_t from, uint64_t to, struct btrkit_err
 	return to > from ? free_map_add(m, &(struct range){ from, to - from }, err) : 0;
 }
 
-/* Divide a range into its full stripes, and what is before and after these. */
+/* Divides a range into its full stripes, and what is before and after these. */
 static int split(const struct space_group *g, const struct range *r, struct free_map *whole, struct free_map *rest,
 		 struct btrkit_error *err)
 {
@@ -41,7 +41,7 @@ static int split(const struct space_group *g, const struct range *r, struct free
 	return ret ? ret : add(rest, base + last, range_end(r), err);
 }
 
-/* Add to both maps in address order, which is cheap. */
+/* Adds to both maps in address order, which is cheap. */
 static int split_all(const struct space_group *g, struct free_map *whole, struct free_map *rest,
 		     struct btrkit_error *err)
 {

@@ -30,7 +30,7 @@ void space_touch(struct space *s, struct space_group *g);
 /* Index of the first group that ends after @logical, or the number of groups if there is none. */
 size_t space_group_index(const struct space *s, uint64_t logical);
 
-/* Add a new group, completely free, whose chunk is in the volume already. @return 0 or -ENOMEM */
+/* Adds a new group, completely free, whose chunk is in the volume already. @return 0 or -ENOMEM */
 int space_add_group(struct space *s, const struct block_group *item, struct space_group **ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -45,18 +45,18 @@ int space_committed_root(const struct space *s, uint64_t id, struct tree_root *r
 int space_check_committed(struct space *s, const struct space_group *g, const struct range *r,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Record a change for space_take_changes(). */
+/* Records a change for space_take_changes(). */
 int space_record(struct space_group *g, const struct range *r, bool free, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Sort the free space of a group with parity again: full stripes may be allocated, the rest may not.
+ * Sorts the free space of a group with parity again: full stripes may be allocated, the rest may not.
  * @return 0; -ENOMEM: nothing was changed
  */
 int space_sort_full_stripes(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Free what is pinned in a group, and sort its full stripes again. @return 0; <0: the maps must be dropped */
+/* Frees what is pinned in a group, and sorts its full stripes again. @return 0; <0: the maps must be dropped */
 int space_free_pinned(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Add those parts of @range that are not reserved for superblocks. */
+/* Adds those parts of @range that are not reserved for superblocks. */
 int space_add_free(struct free_map *m, const struct block_group_supers *supers, struct range range,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -96,7 +96,7 @@ static int by_tree(struct loader *l, struct btrkit_error *err)
 	return ret;
 }
 
-/* Use the cache under the same conditions as Linux: it is complete, and matches the group's counter. */
+/* Uses the cache under the same conditions as Linux: it is complete, and matches the group's counter. */
 static int read_cache(struct loader *l, struct space_cache_group *cache, struct btrkit_error *err)
 {
 	uint64_t expected = l->group.length - l->group.used;

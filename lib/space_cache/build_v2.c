@@ -45,7 +45,7 @@ static int place(void *ctx, unsigned level, uint64_t index, uint64_t *bytenr, st
 	return overlay_alloc_block(b->txn->overlay, OID_FREE_SPACE_TREE, level, &b->first, bytenr, err);
 }
 
-/* Add the location on device @i to an error. @return @ret */
+/* Adds the location on device @i to an error. @return @ret */
 static int blame(const struct build *b, size_t i, int ret, struct btrkit_error *err)
 {
 	/* Includes ENOSPC of an image file. */

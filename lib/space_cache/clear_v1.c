@@ -28,7 +28,7 @@ struct clearing {
 	uint64_t done; /* total number of removed files */
 };
 
-/* Apply pending changes, and commit if the transaction has become large. */
+/* Applies pending changes, and commits if the transaction has become large. */
 static int breathe(struct clearing *cl, struct btrkit_error *err)
 {
 	struct conversion *cv = cl->cv;
@@ -42,7 +42,7 @@ static int breathe(struct clearing *cl, struct btrkit_error *err)
 	return ret ? ret : txn_tree(*cl->txn, OID_ROOT_TREE, &cl->t, err);
 }
 
-/* Drop the reference of the current item, a file extent. */
+/* Drops the reference of the current item, a file extent. */
 static int drop_extent(struct clearing *cl, struct btrkit_error *err)
 {
 	const struct cursor *c = &cl->t->c;
@@ -66,7 +66,7 @@ static int drop_extent(struct clearing *cl, struct btrkit_error *err)
 }
 
 /*
- * Remove consecutive files in the tree, beginning with files[first]. *next is the index of the file to continue with.
+ * Removes consecutive files in the tree, beginning with files[first]. *next is the index of the file to continue with.
  */
 static int remove_run(struct clearing *cl, size_t first, size_t *next, struct btrkit_error *err)
 {
@@ -169,7 +169,7 @@ static bool is_header(const struct btrkit_key *key)
 	return key->objectid == OID_FREE_SPACE && !key->type;
 }
 
-/* Remove the first headers and their files. @return 0; 1: no headers left; <0 */
+/* Removes the first headers and their files. @return 0; 1: no headers left; <0 */
 static int remove_headers(struct clearing *cl, struct btrkit_error *err)
 {
 	struct cursor *c = &cl->t->c;
@@ -192,7 +192,7 @@ static int remove_headers(struct clearing *cl, struct btrkit_error *err)
 	return ret ? ret : remove_files(cl, err);
 }
 
-/* Remove files after *ino, which have no headers. @return 0; 1: no files left; <0 */
+/* Removes files after *ino, which have no headers. @return 0; 1: no files left; <0 */
 static int remove_nameless(struct clearing *cl, uint64_t *ino, struct btrkit_error *err)
 {
 	struct v1_files files = { 0 };

@@ -40,7 +40,7 @@ static int look_at_group(void *ctx, const struct btrkit_space_group *group)
 			     l->err);
 }
 
-/* Compare a free space tree that is marked as valid with the extent tree before relying on it. */
+/* Compares a free space tree that is marked as valid with the extent tree before relying on it. */
 static int check_tree(struct conversion *cv, struct btrkit_error *err)
 {
 	struct look look = { .cv = cv, .err = err };

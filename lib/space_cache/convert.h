@@ -46,26 +46,26 @@ int convert_holding(struct btrkit_fs *fs, enum btrkit_space_cache_kind to,
 		    struct btrkit_space_change *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Read everything that will be read later, and count what the conversion will do: contents of the free space tree, and
- * number of blocks needed. Sets cv->sum and cv->blocks.
+ * Reads everything that will be read later, and counts what the conversion will do: contents of the free space tree,
+ * and number of blocks needed. Sets cv->sum and cv->blocks.
  * @return 0; -EUCLEAN: the extent tree is inconsistent; <0
  */
 int convert_count(struct conversion *cv, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void convert_take_built(struct conversion *cv, const struct free_space_built *built);
 
-/* Do the conversion. @return 0; <0, with the filesystem in the state of the last commit */
+/* Does the conversion. @return 0; <0, with the filesystem in the state of the last commit */
 int convert_run(struct conversion *cv, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Commit, and start another transaction. On failure *txn is NULL. */
 int convert_next_txn(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Remove the v1 cache, in as many transactions as its size requires. *txn is the first one, and on success set to the
+ * Removes the v1 cache, in as many transactions as its size requires. *txn is the first one, and on success set to the
  * last one, which is still open. On failure it may be NULL.
  */
 int convert_clear_v1(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Build the free space tree, in a transaction that does not maintain one yet. */
+/* Builds the free space tree, in a transaction that does not maintain one yet. */
 int convert_build_v2(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

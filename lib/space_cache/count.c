@@ -33,7 +33,7 @@ static int tell(void *ctx, unsigned level, uint64_t index, const struct btrkit_k
 	return progress_tell(&n->cv->progress, PROGRESS_COUNT, n->ranges.next, n->groups.n, err);
 }
 
-/* Run the builder of the tree without writing anything. This also validates the extent tree. */
+/* Runs the builder of the tree without writing anything. This also validates the extent tree. */
 static int count_tree(struct count *n, struct free_space_built *built, uint64_t *blocks, struct btrkit_error *err)
 {
 	struct conversion *cv = n->cv;
@@ -62,7 +62,7 @@ static int count_tree(struct count *n, struct free_space_built *built, uint64_t 
 	return ret;
 }
 
-/* Count the leaves of the extent tree with items of a block group. */
+/* Counts the leaves of the extent tree with items of a block group. */
 static int count_leaves(struct cursor *c, const struct block_group *g, uint64_t *blocks, struct btrkit_error *err)
 {
 	const struct node *leaf = NULL;
@@ -109,7 +109,7 @@ static int count_described(struct count *n, uint64_t *blocks, struct btrkit_erro
 	return ret;
 }
 
-/* Free space for tree blocks, including pieces that are too small. */
+/* Frees space for tree blocks, including pieces that are too small. */
 static int free_bytes(const struct count *n, uint64_t *ret, struct btrkit_error *err)
 {
 	*ret = 0;
@@ -205,7 +205,7 @@ static uint64_t most_blocks(const struct conversion *cv, uint64_t described, uin
 	return most + most / SPLIT_SHARE + PATH_BLOCKS;
 }
 
-/* Count free pieces for tree blocks, as many as needed, from the extent tree, because the caches may be wrong. */
+/* Counts free pieces for tree blocks, as many as needed, from the extent tree, because the caches may be wrong. */
 static int count_pieces(const struct conversion *cv, struct space *s, uint64_t *pieces, struct btrkit_error *err)
 {
 	*pieces = 0;
@@ -223,7 +223,7 @@ static int count_pieces(const struct conversion *cv, struct space *s, uint64_t *
 	return 0;
 }
 
-/* Calculate the available space: either all of it, or with a new chunk, at least as much as needed. */
+/* Calculates the available space: either all of it, or with a new chunk, at least as much as needed. */
 static int count_available(struct count *n, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -264,7 +264,7 @@ static uint64_t lost_blocks(const struct count *n)
 	return 2 * (most / n->cv->fs->geometry.nodesize);
 }
 
-/* Calculate what the transactions need for trees of the given sizes. */
+/* Calculates what the transactions need for trees of the given sizes. */
 static int count_need(struct count *n, const struct tree_sizes *sizes, struct btrkit_error *err)
 {
 	struct conversion *cv = n->cv;

@@ -27,7 +27,7 @@ static int begin(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_e
 }
 
 /*
- * Allocate a chunk if space is short. txn_reserve() asks for more than necessary, because it knows less about the
+ * Allocates a chunk if space is short. txn_reserve() asks for more than necessary, because it knows less about the
  * changes.
  */
 static int reserve(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_error *err)
@@ -85,8 +85,8 @@ static int find_tree_ref(const struct cursor *c, struct extent_change *ret, stru
 }
 
 /*
- * Drop the blocks of the free space tree. They are found in the extent tree, which has been validated, because the free
- * space tree may be damaged. No other tree shares them.
+ * Drops the blocks of the free space tree. They are found in the extent tree, which has been validated, because the
+ * free space tree may be damaged. No other tree shares them.
  */
 static int drop_blocks(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_error *err)
 {
@@ -129,8 +129,8 @@ static int drop_v2(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_
 }
 
 /*
- * Remove everything except a tree that is replaced. From the first commit on, the superblock has the final state of the
- * v1 cache, and does not mark a free space tree as valid.
+ * Removes everything except a tree that is replaced. From the first commit on, the superblock has the final state of
+ * the v1 cache, and does not mark a free space tree as valid.
  */
 static int remove_all(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err)
 {
@@ -168,7 +168,7 @@ static int verify_group(void *ctx, const struct btrkit_space_group *group)
 	return progress_tell(&v->cv->progress, PROGRESS_VERIFY, v->groups++, v->cv->sum.v2_groups, v->err);
 }
 
-/* Read the new tree back from the devices before the new superblock is written. */
+/* Reads the new tree back from the devices before the new superblock is written. */
 static int verify(void *ctx, struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct verifying v = { .cv = ctx, .err = err };

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_SWEEP_BLOCK_H
 #define BTRKIT_SWEEP_BLOCK_H
 
-/* Access to verified tree blocks in a buffer, which have no struct node. */
+/* Accesses to verified tree blocks in a buffer, which have no struct node. */
 
 #include "lib/format/item.h"
 

@@ -58,7 +58,7 @@ uint64_t bulk_blocks(const struct bulk *b, unsigned level)
 	return b->levels[level].sealed;
 }
 
-/* Make sure that there is a block for items of the level. */
+/* Makes sure that there is a block for items of the level. */
 static int open_level(struct bulk *b, unsigned level, struct btrkit_error *err)
 {
 	struct open_block *o = &b->levels[level];
@@ -108,7 +108,9 @@ static int write_block(struct bulk *b, unsigned level, uint64_t bytenr, struct b
 static int add_child(struct bulk *b, unsigned level, const struct btrkit_key *key, uint64_t bytenr,
 		     struct btrkit_error *err);
 
-/* Finish the open block of a level, and add it to the level above. The recursion is limited by the number of levels. */
+/*
+ * Finishes the open block of a level, and adds it to the level above. The recursion is limited by the number of levels.
+ */
 static int seal(struct bulk *b, unsigned level, struct btrkit_error *err)
 {
 	const struct bulk_config *c = b->config;

@@ -37,7 +37,7 @@ int bulk_create(const struct bulk_config *config, struct bulk **ret, struct btrk
 struct bulk *bulk_destroy(struct bulk *b);
 
 /*
- * Add an item, whose key must be greater than all before. A builder that only counts ignores key and @data.
+ * Adds an item, whose key must be greater than all before. A builder that only counts ignores key and @data.
  * @return 0; -EINVAL: keys are out of order, or the item does not fit into a leaf; -EUCLEAN: its validator rejects the
  * item; or an error of place() or write()
  */
@@ -47,7 +47,7 @@ int bulk_add(struct bulk *b, const struct btrkit_key *key, const void *data, uin
 /* Whether the builder only counts, so that the contents of items are not needed. */
 bool bulk_only_counts(const struct bulk *b);
 
-/* Write the rest. Without items, the tree is one empty leaf. @root: address, level, owner and generation */
+/* Writes the rest. Without items, the tree is one empty leaf. @root: address, level, owner and generation */
 int bulk_finish(struct bulk *b, struct tree_root *root, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Number of blocks of a level, after bulk_finish(). */

@@ -76,7 +76,7 @@ static struct shard *shard_of(struct node_cache *c, uint64_t bytenr)
 	return &c->shards[bytenr / c->nodesize % SHARDS];
 }
 
-/* Remove an idle block from its list. The lock must be held. */
+/* Removes an idle block from its list. The lock must be held. */
 static void unlist(struct shard *s, struct node *node)
 {
 	if (node->passed) {
@@ -88,7 +88,7 @@ static void unlist(struct shard *s, struct node *node)
 	}
 }
 
-/* Find a block and pin it. The lock must be held. */
+/* Finds a block and pins it. The lock must be held. */
 static struct node *pin_cached(struct shard *s, uint64_t bytenr)
 {
 	struct node *node;
@@ -125,7 +125,7 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 	return 0;
 }
 
-/* Drop an idle block. The lock must be held. */
+/* Drops an idle block. The lock must be held. */
 static void forget(struct shard *s, struct node *node)
 {
 	unlist(s, node);
@@ -134,7 +134,7 @@ static void forget(struct shard *s, struct node *node)
 	s->nodes--;
 }
 
-/* Drop idle blocks until there is room for another one. The lock must be held. */
+/* Drops idle blocks until there is room for another one. The lock must be held. */
 static void make_room(struct node_cache *c, struct shard *s)
 {
 	while (s->nodes >= c->nodes_max && (s->passed || s->idle))
@@ -150,7 +150,7 @@ static bool is_stale(const struct node *node, const struct node_ref *ref)
 	return node->pins == 1 && ref->generation != NODE_ANY && node->generation < ref->generation;
 }
 
-/* Check a block in memory against the pointer that led to it. */
+/* Checks a block in memory against the pointer that led to it. */
 static int check_node(const struct node *node, const struct node_ref *ref, struct btrkit_error *err)
 {
 	const int ret = node_verify_ref(ref, node->data, err);
@@ -189,7 +189,7 @@ static struct node *take_cached(struct shard *s, const struct node_ref *ref)
 	return node;
 }
 
-/* Insert a block that was read. @return it, or the one of a thread that was faster, pinned; NULL: no memory */
+/* Inserts a block that was read. @return it, or the one of a thread that was faster, pinned; NULL: no memory */
 static struct node *put_in(struct node_cache *c, struct shard *s, struct node *node)
 {
 	struct node *other;

@@ -16,9 +16,9 @@ int node_cache_create(size_t budget, uint32_t nodesize, struct slabs *slabs, str
 /* No block may be pinned. NULL is allowed. */
 struct node_cache *node_cache_destroy(struct node_cache *c);
 
-/* Take over a private block, verified and not pinned, in place of any other block of that address. */
+/* Takes over a private block, verified and not pinned, in place of any other block of that address. */
 void node_cache_adopt(struct node_cache *c, struct node *node);
-/* Drop the blocks of a generation that was never committed. None may be pinned. */
+/* Drops the blocks of a generation that was never committed. None may be pinned. */
 void node_cache_forget_generation(struct node_cache *c, uint64_t generation);
 
 #endif

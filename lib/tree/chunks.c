@@ -50,7 +50,7 @@ static int lose_of_super(struct reading *r, int ret, struct btrkit_error *what)
 	return lose(r, ret, what);
 }
 
-/* Read the system chunks in the superblock, which are needed to read the chunk tree. */
+/* Reads the system chunks in the superblock, which are needed to read the chunk tree. */
 static int read_system_chunks(struct reading *r)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;

@@ -12,7 +12,7 @@ void cursor_init(struct cursor *c, struct btrkit_fs *fs, const struct tree_root 
 	*c = (struct cursor){ .fs = fs, .root = *root };
 }
 
-/* Release the levels below @end. */
+/* Releases the levels below @end. */
 static void release_below(struct cursor *c, unsigned end)
 {
 	for (unsigned level = 0; level < end; level++) {
@@ -56,7 +56,7 @@ static int stay(struct cursor *c, unsigned level, const struct node_ref *ref, st
 }
 
 /*
- * Get the block of @ref into c->nodes[level], unless it is there already. After a failure there is nothing there and
+ * Gets the block of @ref into c->nodes[level], unless it is there already. After a failure there is nothing there and
  * below, so that the previous position is not mistaken for the new one.
  */
 static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, struct btrkit_error *err)
@@ -96,7 +96,7 @@ static void request_children(const struct cursor *c)
 	node_prefetch_children(c->fs, n, c->slots[1], to);
 }
 
-/* Choose the child of the node at @level that @key leads to, or without a key the first. */
+/* Chooses the child of the node at @level that @key leads to, or without a key the first. */
 static void choose(struct cursor *c, unsigned level, const struct btrkit_key *key)
 {
 	bool exact;
@@ -125,7 +125,7 @@ static int enter_and_choose(struct cursor *c, unsigned level, const struct node_
 }
 
 /*
- * Descend from the node at @level, whose slot is set, to level @to: to the child that @key leads to, or without a key
+ * Descends from the node at @level, whose slot is set, to level @to: to the child that @key leads to, or without a key
  * to the first.
  */
 static int descend(struct cursor *c, unsigned level, unsigned to, const struct btrkit_key *key,
@@ -212,7 +212,7 @@ int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err
 	return ret;
 }
 
-/* Get the item in the current slot, or if that is after the last item, the first item of the next leaf. */
+/* Gets the item in the current slot, or if that is after the last item, the first item of the next leaf. */
 static int settle(struct cursor *c, struct btrkit_error *err)
 {
 	if (c->slots[0] >= c->nodes[0]->nritems) {
@@ -279,7 +279,7 @@ static bool behind_leaf(const struct cursor *c, const struct btrkit_key *key)
 	return key_cmp(key, &last) > 0;
 }
 
-/* Go to a key after this leaf: up no further than necessary, usually to the right neighbour. */
+/* Goes to a key after this leaf: up no further than necessary, usually to the right neighbour. */
 static int go_on(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	const uint32_t next = c->slots[1] + 1;

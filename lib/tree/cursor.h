@@ -27,34 +27,36 @@ struct cursor {
 	uint32_t ahead;	  /* children of nodes[1] before this slot have been prefetched by read_on() */
 };
 
-/* Initialize a cursor; nothing is read yet. Free with cursor_release(). */
+/* Initializes a cursor; nothing is read yet. Frees with cursor_release(). */
 void cursor_init(struct cursor *c, struct btrkit_fs *fs, const struct tree_root *root);
 void cursor_release(struct cursor *c);
 
 /*
- * Move to the first item whose key is not less than @key. Cheap within the current leaf.
+ * Moves to the first item whose key is not less than @key. Cheap within the current leaf.
  * @return 0: it is c->item; 1: there is none; <0
  */
 int cursor_seek(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Move to the last item whose key is not greater than @key. @return 0; 1: there is none; <0 */
+/* Moves to the last item whose key is not greater than @key. @return 0; 1: there is none; <0 */
 int cursor_seek_back(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Move to the item with that key. @return 0; 1: there is none; <0 */
+/* Moves to the item with that key. @return 0; 1: there is none; <0 */
 int cursor_find(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Pin the blocks from the root down to @level on the path to @key, for callers that need a block, not an item.
+ * Pins the blocks from the root down to @level on the path to @key, for callers that need a block, not an item.
  * Afterwards there is no current item.
  */
 int cursor_descend(struct cursor *c, const struct btrkit_key *key, unsigned level,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* After cursor_descend(): go to the next block of @level. @return 0; 1: there is none; <0 */
 int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Move to the next item. @return 0; 1: there is none (the cursor is at an end: seek again); <0; -EINVAL: no position */
+/*
+ * Moves to the next item. @return 0; 1: there is none (the cursor is at an end: seek again); <0; -EINVAL: no position
+ */
 int cursor_next(struct cursor *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Gets the error of a block that cannot be read. @return 0: skip it and continue; <0 */
 typedef int (*cursor_lost_fn)(void *ctx, int ret, const struct btrkit_error *what);
 /*
- * Move to the first item from *@at on, or if not @first to the next item, skipping what cannot be read. *@at is set to
+ * Moves to the first item from *@at on, or if not @first to the next item, skipping what cannot be read. *@at is set to
  * its key.
  * @return 0; 1: there is none; -ENOMEM; or what @lost returned
  */
@@ -71,7 +73,7 @@ static inline const struct node *cursor_leaf(const struct cursor *c)
 	return c->nodes[0];
 }
 
-/* Add tree, block, slot and key of the current item to an error of decoding it. @return @ret */
+/* Adds tree, block, slot and key of the current item to an error of decoding it. @return @ret */
 int cursor_blame(const struct cursor *c, int ret, struct btrkit_error *err);
 
 #endif

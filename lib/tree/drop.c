@@ -51,7 +51,7 @@ static int lookup(struct walk *w, uint64_t bytenr, unsigned level, uint64_t *ref
 	return ret;
 }
 
-/* Drop the reference of a block to its child, or if @parent is NULL, that of the tree to its root block. */
+/* Drops the reference of a block to its child, or if @parent is NULL, that of the tree to its root block. */
 static int drop_block(struct walk *w, const struct step *parent, uint64_t bytenr, unsigned level,
 		      struct btrkit_error *err)
 {
@@ -71,7 +71,7 @@ static int drop_block(struct walk *w, const struct step *parent, uint64_t bytenr
 	return overlay_change_ref(w->o, &drop, err);
 }
 
-/* Enter a block that only this tree can reach. */
+/* Enters a block that only this tree can reach. */
 static int enter(struct walk *w, const struct node_ref *ref, uint64_t flags, struct btrkit_error *err)
 {
 	struct step *s = &w->path[ref->level];
@@ -91,7 +91,7 @@ static int enter(struct walk *w, const struct node_ref *ref, uint64_t flags, str
 	return ret;
 }
 
-/* Convert a shared block to full backreferences, if its references are in the name of this tree. */
+/* Converts a shared block to full backreferences, if its references are in the name of this tree. */
 static int convert_block(struct walk *w, const struct node *n, uint64_t flags, struct btrkit_error *err)
 {
 	int ret;
@@ -117,7 +117,7 @@ static uint32_t slot_to_go_on(const struct walk *w, const struct node *n)
 	return slot && !exact ? slot - 1 : slot;
 }
 
-/* Enter a block that others can reach, too, if this tree created it. @return 0; 1: it did not; <0 */
+/* Enters a block that others can reach, too, if this tree created it. @return 0; 1: it did not; <0 */
 static int enter_shared(struct walk *w, const struct node_ref *ref, struct btrkit_error *err)
 {
 	struct step *s = &w->below[ref->level];
@@ -142,7 +142,7 @@ static int enter_shared(struct walk *w, const struct node_ref *ref, struct btrki
 	return ret;
 }
 
-/* Convert a shared block, and those below, that this tree created. @return 0; 1: there is more; <0 */
+/* Converts a shared block, and those below, that this tree created. @return 0; 1: there is more; <0 */
 static int convert(struct walk *w, const struct node_ref *top, struct btrkit_error *err)
 {
 	unsigned level = top->level;
@@ -180,7 +180,7 @@ static int convert(struct walk *w, const struct node_ref *top, struct btrkit_err
 	}
 }
 
-/* Drop the child in the path's slot, or enter it if it must be deleted itself. @return 0; 1: more to convert; <0 */
+/* Drops the child in the path's slot, or enters it if it must be deleted itself. @return 0; 1: more to convert; <0 */
 static int drop_child(struct walk *w, unsigned *level, struct btrkit_error *err)
 {
 	struct step *s = &w->path[*level];
@@ -205,7 +205,7 @@ static int drop_child(struct walk *w, unsigned *level, struct btrkit_error *err)
 	return drop_block(w, s, ref.bytenr, ref.level, err);
 }
 
-/* Drop a block whose children are all deleted. */
+/* Drops a block whose children are all deleted. */
 static int leave(struct walk *w, unsigned level, struct btrkit_error *err)
 {
 	struct step *s = &w->path[level], *parent = level < w->root.level ? s + 1 : NULL;
@@ -231,7 +231,7 @@ static int leave(struct walk *w, unsigned level, struct btrkit_error *err)
 	return 0;
 }
 
-/* Get the path to where the last step ended. */
+/* Gets the path to where the last step ended. */
 static int go_there(struct walk *w, unsigned *level, struct btrkit_error *err)
 {
 	const struct tree_drop *d = w->d;

@@ -25,7 +25,7 @@ struct tree_drop {
 };
 
 /*
- * Delete until about @refs references have changed (see tree_drop_excess()), or everything is done. The tree must no
+ * Deletes until about @refs references have changed (see tree_drop_excess()), or everything is done. The tree must no
  * longer be edited. @return 0: there is more; 1: all of it is deleted; <0
  */
 int tree_drop_some(struct overlay *o, struct tree_drop *d, uint64_t refs, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -114,7 +114,7 @@ static size_t run_length(const struct edit_tree *t, const struct item *items, si
 	return run;
 }
 
-/* Insert items at the path's slot, where they fit. The slot is then after them. */
+/* Inserts items at the path's slot, where they fit. The slot is then after them. */
 static void put_items(struct edit_tree *t, const struct item *items, size_t n)
 {
 	struct node *leaf = t->c.nodes[0];
@@ -173,10 +173,10 @@ static bool half_has_room(const struct node *leaf, uint32_t slot, uint32_t at, u
 }
 
 /*
- * Split the leaf of the path, which has no room for an item at its slot. Appended items get a new leaf. If the run fits
- * into half a leaf, split in the middle, provided that the half with the slot has room. Otherwise move what is after
- * the slot to a new leaf; if the run fits only there, it is inserted before it. So there is one new leaf, and more only
- * if the run fills half a leaf.
+ * Splits the leaf of the path, which has no room for an item at its slot. Appended items get a new leaf. If the run
+ * fits into half a leaf, split in the middle, provided that the half with the slot has room. Otherwise move what is
+ * after the slot to a new leaf; if the run fits only there, it is inserted before it. So there is one new leaf, and
+ * more only if the run fills half a leaf.
  */
 static int make_room(struct edit_tree *t, const struct item *items, size_t run, uint64_t bytes, size_t *put,
 		     struct btrkit_error *err)

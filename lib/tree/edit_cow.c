@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Copy on write. A committed block is copied once in a transaction, and the pointer in its parent changes to the copy.
- * In file trees, whose blocks snapshots share, this affects the references to what the block points to:
+ * Copies on write. A committed block is copied once in a transaction, and the pointer in its parent changes to the
+ * copy. In file trees, whose blocks snapshots share, this affects the references to what the block points to:
  *
  * - If only this tree can reach the block, the copy inherits its references. But full backreferences, which are made in
  * the name of the block instead of a tree, are replaced by references in the name of the tree.
@@ -98,7 +98,7 @@ static bool can_be_shared(const struct edit_tree *t, const struct node *n)
 	       (n->generation <= t->last_snapshot || n->flags & HEADER_FLAG_RELOC);
 }
 
-/* Change the references of @old, whose contents belong to another block of this tree from now on. */
+/* Changes the references of @old, whose contents belong to another block of this tree from now on. */
 static int change_refs(struct edit_tree *t, const struct node *old, uint64_t refs, uint64_t flags,
 		       struct btrkit_error *err)
 {
@@ -202,7 +202,7 @@ int edit_let_go(struct edit_tree *t, const struct node *n, struct btrkit_error *
 	return told(t, n, ret, err);
 }
 
-/* Make the root block of the tree private, and the path lead to it. */
+/* Makes the root block of the tree private, and the path lead to it. */
 static int cow_root(struct edit_tree *t, struct btrkit_error *err)
 {
 	int ret = cursor_descend(&t->c, &KEY(0, 0, 0), t->c.root.level, err);

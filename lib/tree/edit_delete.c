@@ -2,7 +2,7 @@
 /* Deletes items of a tree. */
 #include "lib/tree/edit_path.h"
 
-/* Delete items of the path's leaf, which is private. */
+/* Deletes items of the path's leaf, which is private. */
 static int take_out(struct edit_tree *t, uint32_t n, struct btrkit_error *err)
 {
 	struct node *leaf = t->c.nodes[0];
@@ -20,7 +20,7 @@ int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit
 	return edit_ended(t, ret ? ret : take_out(t, 1, err), err);
 }
 
-/* Delete items of the path's leaf, from the path's slot up to @last. */
+/* Deletes items of the path's leaf, from the path's slot up to @last. */
 static int take_out_run(struct edit_tree *t, const struct btrkit_key *last, uint64_t *taken, struct btrkit_error *err)
 {
 	const struct node *leaf = t->c.nodes[0];

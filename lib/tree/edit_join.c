@@ -33,7 +33,7 @@ static int lower_root(struct edit_tree *t, struct btrkit_error *err)
 	return 0;
 }
 
-/* Remove the pointer to the leaf from the node above, and any nodes that become empty by that. */
+/* Removes the pointer to the leaf from the node above, and any nodes that become empty by that. */
 static int remove_pointer(struct edit_tree *t, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
@@ -79,7 +79,7 @@ static uint32_t used(const struct node *n)
 	return n->level ? n->nritems * (uint32_t)sizeof(struct disk_key_ptr) : leaf_used(n);
 }
 
-/* Copy all of @from, which is not changed. */
+/* Copies all of @from, which is not changed. */
 static void copy_all(const struct node *from, struct node *to, bool to_left)
 {
 	if (!from->level) {
@@ -93,8 +93,8 @@ static void copy_all(const struct node *from, struct node *to, bool to_left)
 }
 
 /*
- * Merge the path's block at @level with the neighbour on one side, if both fit into one block. The neighbour's contents
- * are copied to the path's block, so no block is allocated.
+ * Merges the path's block at @level with the neighbour on one side, if both fit into one block. The neighbour's
+ * contents are copied to the path's block, so no block is allocated.
  */
 static int join(struct edit_tree *t, unsigned level, bool with_left, bool *joined, struct btrkit_error *err)
 {
@@ -132,7 +132,7 @@ static int join(struct edit_tree *t, unsigned level, bool with_left, bool *joine
 	return 0;
 }
 
-/* Merge a block that is less than a third full with a neighbour, on each level. */
+/* Merges a block that is less than a third full with a neighbour, on each level. */
 static int join_sparse(struct edit_tree *t, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;

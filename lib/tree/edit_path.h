@@ -12,22 +12,22 @@
 
 /* Private blocks, for overlay.c and edit_cow.c. */
 
-/* Create an empty private block of tree @t at a new address. */
+/* Creates an empty private block of tree @t at a new address. */
 int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_key *first, struct node **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Create a private copy of @from at a new address. */
+/* Creates a private copy of @from at a new address. */
 int overlay_copy_node(struct edit_tree *t, const struct node *from, struct node **ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Open a tree for editing. */
+/* Opens a tree for editing. */
 int overlay_open(struct overlay *o, const struct tree_root *root, struct edit_tree **ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Add or drop the references that a block makes: full backreferences, or references in the name of its owner. */
+/* Adds or drops the references that a block makes: full backreferences, or references in the name of its owner. */
 int overlay_change_refs(struct overlay *o, const struct node *n, bool full, int add,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Add or remove a leaf that overlay_take_full() may return. */
+/* Adds or removes a leaf that overlay_take_full() may return. */
 void overlay_add_young(struct overlay *o, struct node *n);
 void overlay_grown_up(struct overlay *o, struct node *n);
-/* Forget a private block that has no references any more. */
+/* Forgets a private block that has no references any more. */
 void overlay_forget_node(struct overlay *o, struct node *n);
 /* Whether a private block of the tree may be shared with another one. Every tree has its own root block. */
 static inline bool edit_may_share_private(const struct edit_tree *t, const struct node *n)
@@ -35,30 +35,30 @@ static inline bool edit_may_share_private(const struct edit_tree *t, const struc
 	return n->era < t->era && n->bytenr != t->c.root.bytenr;
 }
 /*
- * Drop the tree's reference to one of its blocks; a private block without other references is then dead. @last: the
+ * Drops the tree's reference to one of its blocks; a private block without other references is then dead. @last: the
  * number of references was not looked up; the commit fails if this was not the only one
  */
 int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, bool last,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Pass on the result of an edit. If it may have left the tree half changed, note that the transaction has failed. */
+/* Passes on the result of an edit. If it may have left the tree half changed, note that the transaction has failed. */
 int edit_ended(struct edit_tree *t, int ret, const struct btrkit_error *err);
-/* Make @n the root of the tree. */
+/* Makes @n the root of the tree. */
 void edit_set_root(struct edit_tree *t, const struct node *n);
 
-/* Copy a block, and change references accordingly. Returns @n itself if it is this tree's own. */
+/* Copies a block, and change references accordingly. Returns @n itself if it is this tree's own. */
 int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Drop a block whose contents have moved to another block of the tree. No block is allocated for that, and @n is not
+ * Drops a block whose contents have moved to another block of the tree. No block is allocated for that, and @n is not
  * changed, because others may still use it.
  */
 int edit_let_go(struct edit_tree *t, const struct node *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Make every block of the path private, from the root down to a level. */
+/* Makes every block of the path private, from the root down to a level. */
 int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Get the path to the leaf where @key is or belongs. Cheap if the path leads there already. */
+/* Gets the path to the leaf where @key is or belongs. Cheap if the path leads there already. */
 int edit_find_leaf(struct edit_tree *t, const struct btrkit_key *key, bool *exact,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Get the path to the item with @key, and make it private, in order to change the item. @return 0; -ENOENT; <0 */
+/* Gets the path to the item with @key, and makes it private, in order to change the item. @return 0; -ENOENT; <0 */
 int edit_find_item(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The first key after the leaf of the path. @return whether there is one */
 bool edit_separator(const struct edit_tree *t, struct btrkit_key *key);
@@ -109,34 +109,34 @@ static inline uint32_t node_capacity(const struct node *n)
 }
 
 void node_set_nritems(struct node *n, uint32_t nritems);
-/* Open a gap of @n items with @bytes of data at the slot. The caller fills in the item headers. */
+/* Opens a gap of @n items with @bytes of data at the slot. The caller fills in the item headers. */
 void leaf_open(struct node *leaf, uint32_t slot, uint32_t n, uint32_t bytes);
-/* Remove items. */
+/* Removes items. */
 void leaf_close(struct node *leaf, uint32_t slot, uint32_t n);
-/* Copy the items of @from from @slot on to the end of @to, or to its beginning, depending on the keys. */
+/* Copies the items of @from from @slot on to the end of @to, or to its beginning, depending on the keys. */
 void leaf_copy_tail(const struct node *from, uint32_t slot, struct node *to);
 /* The same, and remove them from @from. */
 void leaf_move_tail(struct node *from, uint32_t slot, struct node *to);
-/* Change the size of an item's data, keeping its beginning. There must be room. */
+/* Changes the size of an item's data, keeping its beginning. There must be room. */
 void leaf_resize(struct node *leaf, uint32_t slot, uint32_t size);
 
 /* After a change of the first key of the path's block at @level: update the keys in the levels above. */
 void edit_fix_first_key(struct edit_tree *t, unsigned level);
 /*
- * Make room for an item of @bytes, including its header, at the path's slot, by moving items to a private neighbour.
+ * Makes room for an item of @bytes, including its header, at the path's slot, by moving items to a private neighbour.
  * @return whether there is room now; if not, nothing was changed
  */
 bool edit_push(struct edit_tree *t, uint32_t bytes);
 /*
- * Move the items of the path's leaf from @slot on to a new leaf on its right. The path stays at the left one, or goes
+ * Moves the items of the path's leaf from @slot on to a new leaf on its right. The path stays at the left one, or goes
  * to the first moved item.
  */
 int edit_split_leaf(struct edit_tree *t, uint32_t slot, bool go_right, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Create an empty leaf on the right of the path's, for @first. The path goes to it. */
+/* Creates an empty leaf on the right of the path's, for @first. The path goes to it. */
 int edit_append_leaf(struct edit_tree *t, const struct btrkit_key *first, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* After deletions: remove an empty leaf, or merge a sparse one with a neighbour. The path is lost. */
 int edit_shrink(struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Remove the leaf of the path, which need not be private, whatever its contents. The path is lost. */
+/* Removes the leaf of the path, which need not be private, whatever its contents. The path is lost. */
 int edit_drop_leaf(struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

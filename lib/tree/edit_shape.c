@@ -47,7 +47,7 @@ void leaf_close(struct node *leaf, uint32_t slot, uint32_t n)
 	node_set_nritems(leaf, leaf->nritems - n);
 }
 
-/* Insert @n items (at least one) of a leaf at slot @at of another one. */
+/* Inserts @n items (at least one) of a leaf at slot @at of another one. */
 static void copy_items(const struct node *from, uint32_t slot, uint32_t n, struct node *to, uint32_t at)
 {
 	const uint32_t above = data_above(from, slot), bytes = above - data_above(from, slot + n);
@@ -81,7 +81,7 @@ void leaf_move_tail(struct node *from, uint32_t slot, struct node *to)
 	node_set_nritems(from, slot);
 }
 
-/* Move the first items of a leaf to the end of the one on its left. */
+/* Moves the first items of a leaf to the end of the one on its left. */
 static void move_head(struct node *from, uint32_t n, struct node *to)
 {
 	copy_items(from, 0, n, to, to->nritems);
@@ -128,7 +128,7 @@ static void insert_pointer(struct node *parent, uint32_t slot, const struct btrk
 	node_set_nritems(parent, parent->nritems + 1);
 }
 
-/* Add a root above the root. */
+/* Adds a root above the root. */
 static int raise_root(struct edit_tree *t, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
@@ -150,7 +150,7 @@ static int raise_root(struct edit_tree *t, struct btrkit_error *err)
 	return 0;
 }
 
-/* Split the path's node at @level, whose parent has room. The path stays at the same child. */
+/* Splits the path's node at @level, whose parent has room. The path stays at the same child. */
 static int split_node(struct edit_tree *t, unsigned level, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
@@ -176,7 +176,7 @@ static int split_node(struct edit_tree *t, unsigned level, struct btrkit_error *
 	return 0;
 }
 
-/* Make room for one more pointer above the path's block at @level. */
+/* Makes room for one more pointer above the path's block at @level. */
 static int make_room_above(struct edit_tree *t, unsigned level, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;

@@ -58,7 +58,7 @@ static int read_super(struct btrkit_io *io, unsigned mirror, const struct btrkit
 	return r;
 }
 
-/* Note any mirror that is newer than the valid primary superblock. */
+/* Notes any mirror that is newer than the valid primary superblock. */
 static void compare_mirrors(struct btrkit_io *io, const struct super *primary, const struct btrkit_open_options *opts)
 {
 	struct super mirror;
@@ -72,7 +72,7 @@ static void compare_mirrors(struct btrkit_io *io, const struct super *primary, c
 	}
 }
 
-/* Choose the superblock: the one requested, or the primary if it is valid, otherwise the newest valid mirror. */
+/* Chooses the superblock: the one requested, or the primary if it is valid, otherwise the newest valid mirror. */
 static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *opts, struct super *ret,
 			unsigned *mirror, struct btrkit_error *err)
 {
@@ -146,7 +146,7 @@ static void note_lost_chunks(const struct volume *v, const struct btrkit_open_op
 			  volume_num_chunks(v), bytes);
 }
 
-/* Note the missing devices, and what cannot be read without them. */
+/* Notes the missing devices, and what cannot be read without them. */
 static void note_missing(const struct btrkit_fs *fs, size_t given, const struct btrkit_open_options *opts)
 {
 	const struct volume *v = fs->volume;
@@ -173,7 +173,7 @@ static int verify_options(const struct btrkit_open_options *opts, size_t n, stru
 	return start_check(opts, err);
 }
 
-/* Read the superblock of each device, and choose that of the filesystem. */
+/* Reads the superblock of each device, and chooses that of the filesystem. */
 static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_error *err)
 {
 	const struct btrkit_open_options *opts = m->opts;
@@ -270,7 +270,7 @@ static void close_writer(struct btrkit_fs *fs)
 		fs->writer_destroy(fs->writer);
 }
 
-/* Free what is left without writer and volume. @return NULL */
+/* Frees what is left without writer and volume. @return NULL */
 static struct btrkit_fs *free_fs(struct btrkit_fs *fs)
 {
 	node_cache_destroy(fs->cache);

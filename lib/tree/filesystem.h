@@ -70,11 +70,11 @@ struct btrkit_fs {
 	bool (*unwritten)(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t *len);
 };
 
-/* Close the filesystem, but not its devices, which the caller owns again. NULL is allowed. */
+/* Closes the filesystem, but not its devices, which the caller owns again. NULL is allowed. */
 struct btrkit_fs *fs_release(struct btrkit_fs *fs);
 
 /*
- * Find the tree with the key (@id ROOT_ITEM *), the one with the highest offset if there are several. @item may be
+ * Finds the tree with the key (@id ROOT_ITEM *), the one with the highest offset if there are several. @item may be
  * NULL. The root tree and the chunk tree have no such item: they are in struct btrkit_fs.
  * @return 0; -ENOENT: no such tree; <0
  */
@@ -90,7 +90,7 @@ int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uin
 		    struct root_item *item, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Find any tree by its objectid, including the root tree and the chunk tree. These have no root item, so @item, which
+ * Finds any tree by its objectid, including the root tree and the chunk tree. These have no root item, so @item, which
  * may be NULL, is zeroed. @return as fs_find_root()
  */
 int fs_find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
@@ -100,7 +100,7 @@ int fs_find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struc
 int fs_try_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Get the UUID that is in the headers of all blocks, in addition to the fsid. @return 0; <0 */
+/* Gets the UUID that is in the headers of all blocks, in addition to the fsid. @return 0; <0 */
 int fs_chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The tree described by a decoded root item. */

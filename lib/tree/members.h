@@ -17,24 +17,24 @@ struct members {
 };
 
 /*
- * Choose the superblock: the newest one, but that of a seed device only if there is no other.
+ * Chooses the superblock: the newest one, but that of a seed device only if there is no other.
  * @return 0; -EINVAL: two of them are the same device, or of different filesystems; both are named; -EOPNOTSUPP: for
  * writing: a device is stale
  */
 int members_choose(struct members *m, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Accept tree blocks of the given seed devices from now on. @return 0, -ENOMEM */
+/* Accepts tree blocks of the given seed devices from now on. @return 0, -ENOMEM */
 int members_admit_seeds(const struct members *m, struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Compare the devices with the chunk tree, which lists those of the filesystem, and set m->present. Missing seed
+ * Compares the devices with the chunk tree, which lists those of the filesystem, and set m->present. Missing seed
  * devices, and devices that no longer belong to the filesystem, are reported to the note function.
  * @return 0; -EINVAL: a device in the place of another, or a seed device of another filesystem; -EOPNOTSUPP: not
  * writable; or an error of reading the chunk tree
  */
 int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Note stale devices, which missed the last writes. They are read last. */
+/* Notes stale devices, which missed the last writes. They are read last. */
 void members_note_stale(const struct members *m, const struct btrkit_fs *fs);
 
 #endif

@@ -54,7 +54,7 @@ struct node_ref {
 };
 
 /*
- * Pin a block, from the cache or read and verified from the first good copy. Undo with node_put().
+ * Pins a block, from the cache or reads and verified from the first good copy. Undos with node_put().
  * @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret,
@@ -71,7 +71,7 @@ static inline const struct disk_header *node_header(const struct node *n)
 	return (const struct disk_header *)n->data;
 }
 
-/* Fill in what the verified contents of a block say about it. */
+/* Fills in what the verified contents of a block say about it. */
 static inline void node_describe(struct node *n, uint32_t size)
 {
 	const struct disk_header *h = node_header(n);
@@ -123,13 +123,13 @@ static inline struct node_ref node_child(const struct node *n, uint32_t i, uint6
 bool node_cached(const struct btrkit_fs *fs, uint64_t bytenr);
 
 /*
- * Prefetch those children of a node, from slot @from to before @to, that are not in the cache, in address order, with
+ * Prefetches those children of a node, from slot @from to before @to, that are not in the cache, in address order, with
  * one request for adjacent ones. For callers that will read them all.
  */
 void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, uint32_t from, uint32_t to);
 
 /*
- * Read blocks that are contiguous on a device, from the first on, into @buf from the first copy, bypassing the cache
+ * Reads blocks that are contiguous on a device, from the first on, into @buf from the first copy, bypassing the cache
  * and without verifying them. @return how many; 0: try node_read_uncached()
  */
 size_t node_read_neighbours(const struct btrkit_fs *fs, const struct node_ref *refs, size_t n, uint8_t *buf);
@@ -150,11 +150,11 @@ struct node_rules {
 	uint32_t nodesize, sectorsize;
 };
 
-/* Verify a block that was read for @ref, except for the contents of its items. @return 0 or -EUCLEAN */
+/* Verifies a block that was read for @ref, except for the contents of its items. @return 0 or -EUCLEAN */
 int node_verify(const struct node_rules *rules, const struct node_ref *ref, const void *data,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Check a block in memory against another pointer to it. @return 0 or -EUCLEAN */
+/* Checks a block in memory against another pointer to it. @return 0 or -EUCLEAN */
 int node_verify_ref(const struct node_ref *ref, const void *data, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The first slot whose key is not less than @key; nritems if there is none. @exact: it is equal; may be NULL */

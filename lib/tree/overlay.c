@@ -138,7 +138,7 @@ int overlay_set_full_backref(struct overlay *o, uint64_t bytenr, unsigned level,
 	return failure_note_any(o->failure, o->ops->set_full_backref(o->ctx, bytenr, level, err), err);
 }
 
-/* Add a newly allocated block. The caller fills in its data. */
+/* Adds a newly allocated block. The caller fills in its data. */
 static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key *first, struct node **ret,
 		    struct btrkit_error *err)
 {

@@ -19,7 +19,7 @@
 #include "lib/tree/failure.h"
 #include "lib/tree/filesystem.h"
 
-/* Add references to an extent (@add > 0), or drop them (@add < 0). */
+/* Adds references to an extent (@add > 0), or drops them (@add < 0). */
 struct extent_change {
 	uint64_t bytenr, num_bytes;
 	bool data;	   /* file data; false: a tree block */
@@ -92,18 +92,18 @@ struct overlay {
 };
 
 /*
- * Begin a transaction's view of @fs, and set fs->overlay. Existing cursors must have been released. What fails half
+ * Begins a transaction's view of @fs, and set fs->overlay. Existing cursors must have been released. What fails half
  * way is recorded in @failure.
  * @return 0 or -ENOMEM
  */
 int overlay_create(struct btrkit_fs *fs, uint64_t generation, const struct overlay_ops *ops, void *ctx,
 		   struct failure *failure, struct overlay **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Drop it and its blocks, so that @fs is as before. NULL is allowed. */
+/* Drops it and its blocks, so that @fs is as before. NULL is allowed. */
 struct overlay *overlay_abort(struct overlay *o);
 /* The transaction is durable: move its blocks, which must be sealed, to the shared cache. The caller sets fs->super. */
 struct overlay *overlay_commit(struct overlay *o);
 
-/* Call the callbacks. If one fails, an edit is half done, which is recorded. @return what the callback returns */
+/* Calls the callbacks. If one fails, an edit is half done, which is recorded. @return what the callback returns */
 int overlay_alloc_block(struct overlay *o, uint64_t owner, unsigned level, const struct btrkit_key *first,
 			uint64_t *bytenr, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int overlay_lookup_refs(struct overlay *o, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
@@ -113,12 +113,12 @@ int overlay_change_ref(struct overlay *o, const struct extent_change *change,
 int overlay_set_full_backref(struct overlay *o, uint64_t bytenr, unsigned level,
 			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Open a tree for editing, or return the open one. @return 0; -ENOENT; <0 */
+/* Opens a tree for editing, or returns the open one. @return 0; -ENOENT; <0 */
 int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The same for a tree that may be absent. @return 0; 1: no such tree, with no error reported; <0 */
 int overlay_try_tree(struct overlay *o, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Create a tree with one empty leaf. The caller inserts its ROOT_ITEM. */
+/* Creates a tree with one empty leaf. The caller inserts its ROOT_ITEM. */
 int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The same for a tree of @blocks blocks that was built by bulk.h: they are on the devices and not private. */
@@ -126,8 +126,8 @@ int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Create a tree @id that shares all blocks of @source except for the root, which has the same items. The caller inserts
- * its ROOT_ITEM, and sets the last snapshot of both root items to the generation of the transaction.
+ * Creates a tree @id that shares all blocks of @source except for the root, which has the same items. The caller
+ * inserts its ROOT_ITEM, and sets the last snapshot of both root items to the generation of the transaction.
  *
  * The key offset tells those who delete the tree that blocks up to that generation were not created by it. It is the
  * previous generation: after a snapshot in the middle of a transaction, both trees create blocks of the same
@@ -151,11 +151,11 @@ struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id);
  */
 size_t overlay_take_full(struct overlay *o, size_t keep, struct sort_entry *ret, size_t n);
 /*
- * Free the memory of leaves that were taken, sealed and written. They remain private: node_get() brings one back when
+ * Frees the memory of leaves that were taken, sealed and written. They remain private: node_get() brings one back when
  * it is needed, and then it stays. No cursors may be there except those of the open trees, which are released.
  */
 void overlay_put_away(struct overlay *o, const struct sort_entry *leaves, size_t n);
-/* Read a leaf that was put away. Thread-safe. @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM */
+/* Reads a leaf that was put away. Thread-safe. @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM */
 int overlay_bring_back(struct overlay *o, struct node *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Number of private blocks in memory. */
 size_t overlay_in_memory(const struct overlay *o);
@@ -165,7 +165,7 @@ int overlay_blocks(const struct overlay *o, struct sort_entry **ret, size_t *n,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Fill in the header and checksum of a private block, and verify it and all its items as after reading. Threads may
+ * Fills in the header and checksum of a private block, and verifies it and all its items as after reading. Threads may
  * call this for different blocks at once. @return 0; -EUCLEAN
  */
 int overlay_seal(const struct overlay *o, struct node *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -27,9 +27,9 @@ void slabs_init(struct slabs *s, struct stock *stock);
 /* All blocks must have been freed. */
 void slabs_destroy(struct slabs *s);
 
-/* Allocate a block of @nodesize, which is always the same; zeroed except for its data. @return NULL: no memory */
+/* Allocates a block of @nodesize, which is always the same; zeroed except for its data. @return NULL: no memory */
 struct node *slab_take(struct slabs *s, uint32_t nodesize);
-/* Free any block, whether it was allocated here or on the heap. */
+/* Frees any block, whether it was allocated here or on the heap. */
 void node_free(struct slabs *s, struct node *n);
 
 #endif

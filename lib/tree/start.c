@@ -68,7 +68,7 @@ int start_roots(struct btrkit_fs *fs, const struct btrkit_open_options *opts, st
 	return opts->flags & BTRKIT_OPEN_BACKUP ? take_backup(fs, opts->backup, err) : 0;
 }
 
-/* Complete a root given by address from the header of the block. */
+/* Completes a root given by address from the header of the block. */
 static int look_up(struct btrkit_fs *fs, uint64_t bytenr, struct tree_root *root, struct btrkit_error *err)
 {
 	const struct node_ref ref = { bytenr, NODE_ANY, root->id, LEVELS_MAX, NULL };

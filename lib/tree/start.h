@@ -6,17 +6,17 @@
 
 #include "lib/tree/filesystem.h"
 
-/* Pass a note to the callback, if there is one. */
+/* Passes a note to the callback, if there is one. */
 void open_note(const struct btrkit_open_options *opts, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
 
-/* Check options. @return 0; -EINVAL: they contradict each other, or BTRKIT_OPEN_WRITE */
+/* Checks options. @return 0; -EINVAL: they contradict each other, or BTRKIT_OPEN_WRITE */
 int start_check(const struct btrkit_open_options *opts, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Set fs->root_tree and fs->chunk_tree, as far as no block has to be read. @return 0; -ENOENT; -EUCLEAN */
+/* Sets fs->root_tree and fs->chunk_tree, as far as no block has to be read. @return 0; -ENOENT; -EUCLEAN */
 int start_roots(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Complete the chunk root or tree root, when its chunk is known.
+ * Completes the chunk root or tree root, when its chunk is known.
  * @return 0; -EINVAL, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int start_chunk_root(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
@@ -24,12 +24,12 @@ int start_chunk_root(struct btrkit_fs *fs, const struct btrkit_open_options *opt
 int start_tree_root(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Add all devices and chunks to the volume; with BTRKIT_OPEN_PARTIAL, those that can be read. @return 0; <0 */
+/* Adds all devices and chunks to the volume; with BTRKIT_OPEN_PARTIAL, those that can be read. @return 0; <0 */
 int chunks_read(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Keep an error @ret of reading chunks or devices in @fs, if it is damage and BTRKIT_OPEN_PARTIAL allows that.
+ * Keeps an error @ret of reading chunks or devices in @fs, if it is damage and BTRKIT_OPEN_PARTIAL allows that.
  * @return 0: kept; otherwise @ret
  */
 int start_partial(struct btrkit_fs *fs, const struct btrkit_open_options *opts, int ret,

@@ -5,7 +5,7 @@
 #include "lib/tree/filesystem.h"
 
 /*
- * Check whether an open filesystem may be written: features and flags, unfinished operations, devices.
+ * Checks whether an open filesystem may be written: features and flags, unfinished operations, devices.
  * @return 0; -EOPNOTSUPP: the error says why not; -EROFS; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n,

@@ -24,7 +24,7 @@ static void destroy_writer(struct writer *w)
 	free(w);
 }
 
-/* Refuse further writes, with the first error of a failed commit. */
+/* Refuses further writes, with the first error of a failed commit. */
 static int refuse(struct writer *w, struct btrkit_error *err)
 {
 	static const char before[] = "an earlier transaction failed: ";
@@ -73,7 +73,7 @@ static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_e
 	return 0;
 }
 
-/* Determine whether quotas are enabled, at the start: operations need to know before they wait for a commit. */
+/* Determines whether quotas are enabled, at the start: operations need to know before they wait for a commit. */
 static int read_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = txn->fs;

@@ -77,7 +77,7 @@ static int make_parity(struct full_stripe_writer *w, struct btrkit_error *err)
 	return ret;
 }
 
-/* Write the pending full stripes of one stripe. */
+/* Writes the pending full stripes of one stripe. */
 static int write_stripe(struct full_stripe_writer *w, unsigned stripe, struct btrkit_error *err)
 {
 	const struct volume_stripe *s = &w->chunk->stripes[stripe];
@@ -157,7 +157,7 @@ static int begin(struct full_stripe_writer *w, const struct volume_chunk *c, uin
 	return 0;
 }
 
-/* Add a zeroed full stripe. */
+/* Adds a zeroed full stripe. */
 static void add_full_stripe(struct full_stripe_writer *w)
 {
 	for (unsigned i = 0; !w->reserve && i < w->chunk->num_stripes; i++)
@@ -165,7 +165,7 @@ static void add_full_stripe(struct full_stripe_writer *w)
 	w->full_stripes++;
 }
 
-/* Make the full stripe one of the pending full stripes. */
+/* Makes the full stripe one of the pending full stripes. */
 static int take_full_stripe(struct full_stripe_writer *w, const struct volume_chunk *c, uint64_t full_stripe,
 			    struct btrkit_error *err)
 {

@@ -30,13 +30,13 @@ int full_stripe_create(const struct volume *v, bool reserve, struct full_stripe_
 /* @w may be NULL. */
 struct full_stripe_writer *full_stripe_destroy(struct full_stripe_writer *w);
 /*
- * Add bytes to full stripes. All contents of a full stripe must be added before those of any full stripe that does not
+ * Adds bytes to full stripes. All contents of a full stripe must be added before those of any full stripe that does not
  * follow it, because that may write the pending full stripes.
  * @return 0; -EOPNOTSUPP: build without ISA-L; -EUCLEAN: the range is not in a chunk with parity; error of a device
  */
 int full_stripe_put(struct full_stripe_writer *w, uint64_t logical, const void *data, size_t len,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Write the pending full stripes. */
+/* Writes the pending full stripes. */
 int full_stripe_finish(struct full_stripe_writer *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 struct full_stripe_writes full_stripe_written(const struct full_stripe_writer *w);

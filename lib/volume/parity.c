@@ -33,7 +33,7 @@ static void powers(unsigned n, unsigned char *ret)
 		ret[i] = gf_mul(ret[i - 1], 2);
 }
 
-/* Compute @rows linear combinations of @n strips. */
+/* Computes @rows linear combinations of @n strips. */
 static int combine(unsigned n, unsigned rows, const unsigned char *coefficients, size_t len, uint8_t *const *strips,
 		   uint8_t *const *to, struct btrkit_error *err)
 {
@@ -61,7 +61,7 @@ int parity_generate(unsigned n, size_t len, uint8_t *const *data, uint8_t *p, ui
 }
 
 /*
- * Compute the coefficients by which data strip @want is a combination of the @n strips in @use. These strips are
+ * Computes the coefficients by which data strip @want is a combination of the @n strips in @use. These strips are
  * combinations of the data strips themselves, so that matrix is inverted.
  */
 static int solve(unsigned n, const unsigned *use, unsigned want, unsigned char *coefficients, struct btrkit_error *err)

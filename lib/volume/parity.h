@@ -15,15 +15,15 @@
 bool parity_available(void);
 
 /*
- * Compute P and, if @q is not NULL, Q of @n data strips of @len bytes.
+ * Computes P and, if @q is not NULL, Q of @n data strips of @len bytes.
  * @return 0; -EOPNOTSUPP: build without ISA-L; -EINVAL: too many strips; -ENOMEM
  */
 int parity_generate(unsigned n, size_t len, uint8_t *const *data, uint8_t *p, uint8_t *q,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Rebuild data strip @want from other strips. @strips has the @n data strips, then P, then Q; NULL entries are unknown,
- * and the entry of @want is ignored. Only as many strips as necessary are used, data first, then P, then Q.
+ * Rebuilds data strip @want from other strips. @strips has the @n data strips, then P, then Q; NULL entries are
+ * unknown, and the entry of @want is ignored. Only as many strips as necessary are used, data first, then P, then Q.
  * @return 0; -ENXIO: too few strips; -EOPNOTSUPP, -EINVAL, -ENOMEM as above
  */
 int parity_rebuild(unsigned n, size_t len, uint8_t *const *strips, bool has_q, unsigned want, uint8_t *to,

@@ -60,8 +60,9 @@ static bool is_wanted(const struct scan *scan, const struct super *s)
 }
 
 /*
- * Handle another device with a devid that was given or found before: the same device with another name, or a copy. With
- * a copy it is unknown which of the two the other devices belong to, and writing to them could damage the original.
+ * Handles another device with a devid that was given or found before: the same device with another name, or a copy.
+ * With a copy it is unknown which of the two the other devices belong to, and writing to them could damage the
+ * original.
  */
 static int check_again(const struct scan *scan, const struct btrkit_io *first, const struct btrkit_io *io,
 		       uint64_t devid)
@@ -130,7 +131,7 @@ static bool is_part(const char *name)
 	return found;
 }
 
-/* Try the devices listed in a directory of sysfs. */
+/* Tries the devices listed in a directory of sysfs. */
 static int try_folder(struct scan *scan, const char *folder)
 {
 	struct dirent **names;

@@ -16,11 +16,11 @@
 
 #define SUPER_LOG_ZONES 2
 
-/* Read the superblock at @at. @return 0 or a negative errno, which is passed on to the caller */
+/* Reads the superblock at @at. @return 0 or a negative errno, which is passed on to the caller */
 typedef int (*super_log_read_fn)(void *ctx, uint64_t at, struct disk_super *ret, struct btrkit_error *err);
 
 /*
- * Find the newest superblock of a log from the state of its zones. @read is only called if both are full.
+ * Finds the newest superblock of a log from the state of its zones. @read is only called if both are full.
  * @return 0; 1: no superblock was written; -EUCLEAN: invalid state of the zones; error of @read
  */
 int super_log_newest(const struct btrkit_zone zones[SUPER_LOG_ZONES], super_log_read_fn read, void *ctx, uint64_t *ret,
@@ -33,7 +33,7 @@ uint64_t super_log_offset(unsigned mirror);
 int super_place(struct btrkit_io *io, unsigned mirror, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Read copy @mirror without validating it. *at is set to its actual location, for messages.
+ * Reads copy @mirror without validating it. *at is set to its actual location, for messages.
  * @return 0; -ENXIO: the device is too small; <0
  */
 int super_read(struct btrkit_io *io, unsigned mirror, struct disk_super *ret, uint64_t *at,

@@ -108,7 +108,7 @@ void trial_served(struct trial *t, unsigned mirror)
 	tell(t, true);
 }
 
-/* List the strips from which parity would rebuild the data. */
+/* Lists the strips from which parity would rebuild the data. */
 static void add_full_stripe(const struct trial *t, struct btrkit_error *err)
 {
 	const struct raid_shape shape = shape_of(t->chunk);

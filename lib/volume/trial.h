@@ -28,9 +28,9 @@ struct trial {
 
 void trial_begin(struct trial *t, const struct volume *v, const struct volume_chunk *chunk, uint64_t logical,
 		 size_t len, bool fresh);
-/* Add a mirror that failed. @e has the reason, and for a copy also the location. */
+/* Adds a mirror that failed. @e has the reason, and for a copy also the location. */
 void trial_failed(struct trial *t, unsigned mirror, int ret, const struct btrkit_error *e);
-/* Add a bad strip: the rest of the full stripe is consistent without it. */
+/* Adds a bad strip: the rest of the full stripe is consistent without it. */
 void trial_left_out(struct trial *t, uint64_t devid, uint64_t physical);
 /* End: a mirror was read successfully. */
 void trial_served(struct trial *t, unsigned mirror);

@@ -99,7 +99,7 @@ void volume_add_device(struct volume *v, uint64_t devid, const uint8_t uuid[16])
 	memcpy(missing->uuid, uuid, sizeof(missing->uuid));
 }
 
-/* Find the device of a stripe; add it as missing if it is unknown. @return its index; -EUCLEAN: too many devices */
+/* Finds the device of a stripe; adds it as missing if it is unknown. @return its index; -EUCLEAN: too many devices */
 static int device_of(struct volume *v, const struct chunk *c, const struct disk_stripe *stripe,
 		     struct btrkit_error *err)
 {
@@ -166,7 +166,7 @@ static bool chunk_equal(const struct volume_chunk *a, const struct volume_chunk 
 	return true;
 }
 
-/* Ensure that there is room for one more chunk. */
+/* Ensures that there is room for one more chunk. */
 static int make_room(struct volume *v, struct btrkit_error *err)
 {
 	const size_t size = v->chunks_size ? 2 * v->chunks_size : 64;

@@ -17,29 +17,29 @@ struct volume;
 #define VOLUME_DEVICES_MAX 1024 /* far more than any filesystem has */
 
 /*
- * Create a volume. On success it owns @devices. Their @supers must have been validated, with unique devids. Devices may
- * be missing.
+ * Creates a volume. On success it owns @devices. Their @supers must have been validated, with unique devids. Devices
+ * may be missing.
  * @return 0, -ENOMEM
  */
 int volume_create(struct btrkit_io *const *devices, const struct super *supers, size_t n, struct volume **ret,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Mark a device as stale: it was missing when the other devices were last written. */
+/* Marks a device as stale: it was missing when the other devices were last written. */
 void volume_set_stale(struct volume *v, size_t device);
-/* Set the callback for copies that could not be used. */
+/* Sets the callback for copies that could not be used. */
 void volume_watch(struct volume *v, btrkit_bad_read_fn bad_read, void *ctx);
-/* Free the volume and close the devices. @v may be NULL. */
+/* Frees the volume and closes the devices. @v may be NULL. */
 struct volume *volume_destroy(struct volume *v);
-/* Free the volume, and return ownership of the devices to the caller. */
+/* Frees the volume, and return ownership of the devices to the caller. */
 struct volume *volume_release(struct volume *v);
 
 /*
- * Add a device of the filesystem, as missing unless it is known already. Ignored if there are more devices than the
+ * Adds a device of the filesystem, as missing unless it is known already. Ignored if there are more devices than the
  * superblocks count.
  */
 void volume_add_device(struct volume *v, uint64_t devid, const uint8_t uuid[16]);
 
 /*
- * Add a chunk. Adding an identical chunk again is allowed.
+ * Adds a chunk. Adding an identical chunk again is allowed.
  * @return 0; -EOPNOTSUPP: unsupported profile; -EUCLEAN: overlap, or outside of its devices; -ENOMEM
  */
 int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -61,11 +61,11 @@ struct volume_chunk {
 };
 
 /*
- * Remove the chunk at @logical and return it, or NULL if there is none. The caller must pass it to free() or
+ * Removes the chunk at @logical and returns it, or NULL if there is none. The caller must pass it to free() or
  * volume_put_chunk().
  */
 struct volume_chunk *volume_take_chunk(struct volume *v, uint64_t logical);
-/* Add a chunk that volume_take_chunk() removed. Cannot fail, unless there are more chunks than before. */
+/* Adds a chunk that volume_take_chunk() removed. Cannot fail, unless there are more chunks than before. */
 void volume_put_chunk(struct volume *v, struct volume_chunk *chunk);
 
 size_t volume_num_chunks(const struct volume *v);
@@ -100,25 +100,25 @@ struct copy {
 };
 
 /*
- * Find the start of copy @mirror (from 0) of a range, not counting what parity can rebuild. The device may be missing.
+ * Finds the start of copy @mirror (from 0) of a range, not counting what parity can rebuild. The device may be missing.
  * The range must be in one chunk.
  * @return 0; 1: no such copy; -EUCLEAN: the range is not in a chunk
  */
 int volume_map(const struct volume *v, uint64_t logical, uint64_t len, unsigned mirror, struct copy *ret,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Verify data that was read. @return 0, or a negative errno with the reason, to try the next copy */
+/* Verifies data that was read. @return 0, or a negative errno with the reason, to try the next copy */
 typedef int (*volume_verify_fn)(void *ctx, const void *buf, struct btrkit_error *err);
 
 /*
- * Read the first copy that @verify accepts, or rebuild the data from parity. On failure, the error is that of the first
- * copy, with those of all others in err->copies.
+ * Reads the first copy that @verify accepts, or rebuilds the data from parity. On failure, the error is that of the
+ * first copy, with those of all others in err->copies.
  */
 int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len, volume_verify_fn verify, void *ctx,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Read data that cannot be verified: for each strip, the first copy that can be read, or else rebuilt from parity.
+ * Reads data that cannot be verified: for each strip, the first copy that can be read, or else rebuilt from parity.
  * Strips are handled separately, because no device may have all strips of a copy. Stale devices are used as the last
  * resort, and never to rebuild data.
  */

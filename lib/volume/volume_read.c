@@ -53,7 +53,7 @@ static int read_stripe(const struct how *h, unsigned stripe, uint64_t offset, vo
 }
 
 /*
- * Rebuild a piece of a strip from the other strips of its full stripe. Number @without of them (from 1; 0: none) is
+ * Rebuilds a piece of a strip from the other strips of its full stripe. Number @without of them (from 1; 0: none) is
  * left out, as are unreadable ones.
  */
 static int rebuild(const struct how *h, uint64_t offset, unsigned without, uint8_t *buf, size_t len,
@@ -113,7 +113,7 @@ static int read_mirror(const struct how *h, uint64_t offset, unsigned mirror, ui
 	return 0;
 }
 
-/* Count a copy that could be read but failed verification. */
+/* Counts a copy that could be read but failed verification. */
 static void blame_copy(const struct how *h, uint64_t offset, unsigned mirror, struct btrkit_error *err)
 {
 	const struct raid_shape shape = shape_of(h->m);
@@ -125,7 +125,7 @@ static void blame_copy(const struct how *h, uint64_t offset, unsigned mirror, st
 }
 
 /*
- * Count a strip that is bad, because the data was wrong when rebuilt with it and right without it. It was readable, or
+ * Counts a strip that is bad, because the data was wrong when rebuilt with it and right without it. It was readable, or
  * both results would be the same.
  */
 static void blame_left_out(const struct how *h, uint64_t offset, unsigned without, struct trial *t)

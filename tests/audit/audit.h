@@ -29,14 +29,14 @@ int audit(struct btrkit_fs *fs, unsigned known, struct btrkit_check_result *ret,
 	  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Compare the backup roots of the current generation with the roots. Not for filesystems that were copied while
+ * Compares the backup roots of the current generation with the roots. Not for filesystems that were copied while
  * mounted: there Linux lets the next transaction change roots before it has written those of the last.
  * @return 0; -EUCLEAN: the first difference; <0
  */
 int audit_backups(struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Count the trees whose root item has a number of bytes that differs from their blocks: Linux is sometimes off by one
+ * Counts the trees whose root item has a number of bytes that differs from their blocks: Linux is sometimes off by one
  * block. Trees that are being dropped are not counted.
  * @return 0; <0
  */

@@ -40,7 +40,7 @@ static int check_backup(struct btrkit_fs *fs, const struct backup *b, struct btr
 	return -EUCLEAN;
 }
 
-/* Check the slot of the current generation. */
+/* Checks the slot of the current generation. */
 static int check_slot(struct btrkit_fs *fs, const struct disk_root_backup *d, struct btrkit_error *err)
 {
 	const struct super *s = &fs->super;

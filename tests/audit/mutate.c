@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Put one contradiction at a time into a good image, with valid checksums: the check must report it by its code, or the
- * audit if it is in backup roots.
- * Usage: audit-mutate IMAGE...; mutations.h says which images.
+ * Puts one contradiction at a time into a good image, with valid checksums: the check must report it by its code, or
+ * the audit if it is in backup roots. Usage: audit-mutate IMAGE...; mutations.h says which images.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +38,7 @@ static struct btrkit_fs *open_image(struct sparse *image, struct btrkit_error *e
 	return btrkit_fs_open(&io, 1, &opts, &fs, err) ? NULL : fs;
 }
 
-/* Add to a field of 1, 4 or 8 bytes. */
+/* Adds to a field of 1, 4 or 8 bytes. */
 static void add(uint8_t *at, unsigned size, int64_t n)
 {
 	le64 value = { { 0 } };
@@ -95,7 +94,7 @@ static void seek(struct cursor *c, struct btrkit_fs *fs, const struct mutation *
 	broken(m, "no such item");
 }
 
-/* Remove the item in @slot from a leaf, or make room for one of @size there. */
+/* Removes the item in @slot from a leaf, or make room for one of @size there. */
 static void move_items(uint8_t *leaf, uint32_t nodesize, uint32_t slot, bool in, uint32_t size)
 {
 	struct disk_header *h = (struct disk_header *)leaf;

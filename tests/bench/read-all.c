@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Read every file of a filesystem by the library in pieces of 1 MiB, as cat(1) to /dev/null would. Uses only the public
- * headers. Prints the number of files and bytes.
+ * Reads every file of a filesystem by the library in pieces of 1 MiB, as cat(1) to /dev/null would. Uses only the
+ * public headers. Prints the number of files and bytes.
  */
 #include <btrkit/btrkit.h>
 

@@ -54,7 +54,7 @@ static void load_modules(void)
 		fclose(list);
 }
 
-/* Print new kernel messages about btrfs and kernel errors. */
+/* Prints new kernel messages about btrfs and kernel errors. */
 static void tell_log(void)
 {
 	char record[8192];
@@ -85,7 +85,7 @@ static bool put_bytes(int to, const char *hex, off_t at)
 	return pwrite(to, bytes, n, at) == (ssize_t)n;
 }
 
-/* Make a fresh image and apply the changes of the case. */
+/* Makes a fresh image and applies the changes of the case. */
 static int make_image(const char *name, char *changes)
 {
 	char path[512];

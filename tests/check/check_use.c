@@ -93,7 +93,7 @@ static int read_all(const char *path, unsigned depth)
 	return ret;
 }
 
-/* Make small and large files, an attribute and a directory, and remove them all. */
+/* Makes small and large files, an attribute and a directory, and removes them all. */
 static int write_some(void)
 {
 	static char bytes[200000];

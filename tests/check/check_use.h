@@ -6,7 +6,7 @@
 #define MNT "/mnt"
 
 /*
- * Mount the loop device, read, write, balance and remove everything, and mount it again. Prints a line "STEP name
+ * Mounts the loop device, read, write, balance and removes everything, and mounts it again. Prints a line "STEP name
  * errno" for each failed step.
  */
 void check_use(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Apply the damage of each case in a list and run check: it must report the case's code and no codes that are not
+ * Applies the damage of each case in a list and run check: it must report the case's code and no codes that are not
  * listed with it; or, for the code NONE, nothing. All codes must occur in the list.
  *
  *	check-codes [--list] CODES IMAGE...
@@ -100,7 +100,7 @@ static unsigned try_image(const char *path, bool list)
 }
 
 /*
- * Read lines of: code, image, steps, and optionally "also" with further codes; or: code, "-", and where it is tested.
+ * Reads lines of: code, image, steps, and optionally "also" with further codes; or: code, "-", and where it is tested.
  */
 static void read_codes(const char *path)
 {

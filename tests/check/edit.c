@@ -43,7 +43,7 @@ static uint32_t nodesize(void)
 	return image.fs->items.nodesize;
 }
 
-/* Find the place of a copy of a tree block or of data. */
+/* Finds the place of a copy of a tree block or of data. */
 static bool device_range_of(uint64_t logical, uint32_t size, unsigned copy, uint64_t *at)
 {
 	struct copy c;
@@ -88,7 +88,7 @@ static bool is_of(const struct edit *e, uint32_t slot, const char *type)
 	return !strcmp(name, type);
 }
 
-/* Find the Nth item or pointer of a type in the given trees, in the order in which their blocks were found. */
+/* Finds the Nth item or pointer of a type in the given trees, in the order in which their blocks were found. */
 static void find(struct edit *e, const char *tree, const char *type, const char *nth)
 {
 	unsigned long left = strtoul(nth, NULL, 10);
@@ -222,7 +222,7 @@ static struct node leaf_of(const struct edit *e)
 	return n;
 }
 
-/* Insert an item with these bytes, or zeros, near the current item, and make it the current one. */
+/* Inserts an item with these bytes, or zeros, near the current item, and makes it the current one. */
 static void put_in(struct edit *e, char **words, const void *data, uint32_t size)
 {
 	struct node leaf = leaf_of(e);
@@ -262,7 +262,7 @@ static void put_copy(struct edit *e, char **words)
 	free(copy);
 }
 
-/* Append a second copy of its contents to the item. */
+/* Appends a second copy of its contents to the item. */
 static void repeat(struct edit *e)
 {
 	struct node leaf = leaf_of(e);
@@ -283,7 +283,7 @@ static void set_one(struct edit *e, uint8_t *byte, const char *value)
 	save(e);
 }
 
-/* Set a byte of the superblock, or of the item's contents. */
+/* Sets a byte of the superblock, or of the item's contents. */
 static void set_byte(struct edit *e, uint64_t at, const char *value)
 {
 	struct node leaf;
@@ -320,7 +320,7 @@ static void flip(struct edit *e, uint64_t at)
 	sparse_write(e->disk, at, &byte, 1);
 }
 
-/* Spoil a copy of the superblock, of the block, or of the current file extent's data. */
+/* Spoils a copy of the superblock, of the block, or of the current file extent's data. */
 static void spoil(struct edit *e, unsigned copy, bool data)
 {
 	uint64_t at, logical = e->bytenr;

@@ -9,7 +9,7 @@
 
 #include "tests/crash/sparse.h"
 
-/* Apply steps, separated by semicolons, to a device over the image. Exits if a step is impossible. */
+/* Applies steps, separated by semicolons, to a device over the image. Exits if a step is impossible. */
 void edit(struct sparse *disk, const char *steps);
 
 #endif

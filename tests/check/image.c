@@ -78,7 +78,7 @@ uint64_t image_item_kind(const struct disk_key *key, const uint8_t *data, uint32
 	return 2 + ((uint64_t)key->type << 1 | special) * 4096 + form;
 }
 
-/* Append the code to the list, separated by blanks, unless it was the last one. */
+/* Appends the code to the list, separated by blanks, unless it was the last one. */
 static int note_code(void *ctx, const struct btrkit_finding *f)
 {
 	char *codes = ctx;
@@ -156,7 +156,7 @@ static bool add_block(uint64_t bytenr)
 	return true;
 }
 
-/* Add the child of a node, or, in the log root tree, a log tree of a subvolume. */
+/* Adds the child of a node, or, in the log root tree, a log tree of a subvolume. */
 static void add_child(const struct node *n, uint32_t slot)
 {
 	struct root_item root;

@@ -24,12 +24,12 @@ _Noreturn void die(const char *what);
 /* check must find nothing in it. */
 void image_open(const char *path);
 void image_close(void);
-/* Find the blocks of image.fs, if it was opened elsewhere. */
+/* Finds the blocks of image.fs, if it was opened elsewhere. */
 void image_find_blocks(void);
 
 /* Name of the tree that a block says to belong to. */
 const char *image_tree_name(uint64_t id);
-/* Write the name of an item's type to @ret. */
+/* Writes the name of an item's type to @ret. */
 void image_type_name(const struct disk_key *key, const uint8_t *data, uint32_t size, char ret[40]);
 
 /* A number that is equal for items of the same type and form. */
@@ -41,9 +41,9 @@ uint64_t image_item_kind(const struct disk_key *key, const uint8_t *data, uint32
  */
 int image_check(struct sparse *disk, char codes[CODES_ROOM]);
 
-/* Write all copies of a tree block, with a valid checksum. */
+/* Writes all copies of a tree block, with a valid checksum. */
 void image_put_block(struct sparse *disk, uint64_t bytenr, uint8_t *block);
-/* Write all copies of a superblock, each with its own address. */
+/* Writes all copies of a superblock, each with its own address. */
 void image_put_super(struct sparse *disk, const uint8_t *super);
 
 #endif

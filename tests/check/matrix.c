@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Set each field of superblock, headers, pointers and items of good images to each of seven values, in all copies and
+ * Sets each field of superblock, headers, pointers and items of good images to each of seven values, in all copies and
  * with valid checksums. check must find each change, unless it is in the list of harmless ones.
  *
  *	check-matrix [--all] [--every N] [--from I] [--list] [--write FILE] [--also FILE] HARMLESS IMAGE...
@@ -206,7 +206,7 @@ static void try_image(const char *path)
 	image_close();
 }
 
-/* Read lines of tree, type, field and value, with wildcards, and the reason after "#". */
+/* Reads lines of tree, type, field and value, with wildcards, and the reason after "#". */
 static void read_harmless(const char *path)
 {
 	FILE *f = fopen(path, "r");

@@ -29,7 +29,7 @@ static void note(const char *option)
 }
 
 /*
- * Let a child process parse the command line with the option. @return whether to keep the option here, which is so in
+ * Lets a child process parse the command line with the option. @return whether to keep the option here, which is so in
  * the child and if the child failed
  */
 static bool is_taken(void)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Print a source as text: source-list [OPTION]... directory|archive|manifest PATH
+ * Prints a source as text: source-list [OPTION]... directory|archive|manifest PATH
  *   -s PATH subvolume   -r PATH read-only one   -S PATH default one   -c PATH nodatacow   -d PATH nodatasum
  *   -x PATTERN exclude   -w PATTERN with xattr   -o PATTERN without xattr   -H no host xattrs   -W whiteouts
- *   -u ID -g ID root's owner   -b PATH base directory   -m N limit of a symlink   -q only count and measure the time
+ *   -u ID -g ID root's owner   -b PATH base directory   -m N limit of a symlink   -q only count and measures the time
  *   -n omit access and change times and directory sizes, which archives do not have
  */
 #include <inttypes.h>

@@ -157,7 +157,7 @@ static void fill(struct btrkit_txn *txn, uint64_t root)
 	}
 }
 
-/* Make the initial filesystem: some files, a subvolume and a snapshot. */
+/* Makes the initial filesystem: some files, a subvolume and a snapshot. */
 static struct sparse *make_base(void)
 {
 	struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
@@ -205,7 +205,7 @@ static int tell_finding(void *ctx, const struct btrkit_finding *f)
 	return 0;
 }
 
-/* Check the filesystem as a new reader finds it, and hash all its trees. */
+/* Checks the filesystem as a new reader finds it, and hashes all its trees. */
 static uint64_t state_of(struct device *d)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -282,7 +282,7 @@ static bool may_call(const struct caller *c, const struct call *call)
 		 (call->needs & CALLS_FILE && !c->file) || (call->needs & CALLS_USAGE && !c->usage));
 }
 
-/* Pick a call whose prerequisites are met. */
+/* Picks a call whose prerequisites are met. */
 static const struct call *choose(struct caller *c)
 {
 	for (;;) {

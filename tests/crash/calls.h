@@ -63,7 +63,7 @@ enum btrkit_format calls_format(struct caller *c);
 /* Random flags, usually from @known. */
 unsigned calls_flags(struct caller *c, unsigned known);
 
-/* Return values for callbacks: usually 0, occasionally one that aborts. */
+/* Returns values for callbacks: usually 0, occasionally one that aborts. */
 int calls_go_on(struct caller *c);
 int calls_write(void *ctx, const void *data, size_t len);
 int calls_progress(void *ctx, uint64_t done, uint64_t total);

@@ -13,16 +13,16 @@ struct disks {
 	struct sparse *at[DISKS_MAX];
 };
 
-/* Wrap a single device. */
+/* Wraps a single device. */
 struct disks disks_one(struct sparse *s);
-/* Create overlay devices over @below, which is never changed and must outlive them. */
+/* Creates overlay devices over @below, which is never changed and must outlive them. */
 struct disks disks_over(const struct disks *below);
 void disks_free(struct disks *d);
 
-/* Hash everything that differs from @base, see sparse_hash(). The same bytes on another device hash differently. */
+/* Hashes everything that differs from @base, see sparse_hash(). The same bytes on another device hash differently. */
 uint64_t disks_hash(const struct disks *d, const struct disks *base);
 
-/* Write the devices to PATH.img, or to PATH-1.img and so on if there are several. */
+/* Writes the devices to PATH.img, or to PATH-1.img and so on if there are several. */
 void disks_export(const struct disks *d, const char *path);
 
 #endif

@@ -79,7 +79,7 @@ static bool is_one_line(const struct btrkit_error *err)
 }
 
 /*
- * Run one fault.
+ * Runs one fault.
  * @return whether mkfs failed as it must and left a permitted state; *ret: the return value of mkfs
  */
 static bool try_one(const struct check *j, struct failing f, bool once, int *ret, uint64_t *holds)

@@ -6,7 +6,7 @@
 
 #include <btrkit/mkfs.h>
 
-/* Create it in a temporary directory. Exits on failure. */
+/* Creates it in a temporary directory. Exits on failure. */
 const struct btrkit_mkfs_source *filling_create(void);
 void filling_remove(void);
 

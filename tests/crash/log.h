@@ -30,14 +30,14 @@ struct btrkit_io *log_record(struct log *log, unsigned device, struct sparse *be
 void log_mark(struct log *log);
 void log_release(struct log *log);
 
-/* Remove an event; insert one before event number @at. */
+/* Removes an event; inserts one before event number @at. */
 struct event log_take(struct log *log, size_t at);
 void log_put(struct log *log, size_t at, struct event e);
 
-/* Apply an event; of a write, only the sectors of @sector bytes whose bit is set in @mask (repeated). */
+/* Applies an event; of a write, only the sectors of @sector bytes whose bit is set in @mask (repeated). */
 void event_apply(const struct event *e, struct sparse *to, size_t sector, uint64_t mask);
 
-/* Apply @n events completely. */
+/* Applies @n events completely. */
 void log_apply(const struct event *e, size_t n, const struct disks *to);
 
 #endif

@@ -3,7 +3,7 @@
 #define BTRKIT_TESTS_CRASH_MODIFY_BETWEEN_H
 
 /*
- * Commit where reclaim could: before every @n-th space reservation (large operations make several). 0: never. For a
+ * Commits where reclaim could: before every @n-th space reservation (large operations make several). 0: never. For a
  * single thread only.
  */
 void between_commit_every(unsigned n);

@@ -108,7 +108,7 @@ bool defects_planted(void)
 	return planted_seen() || planted_now >= NUM_REPLACED;
 }
 
-/* Move the first write, a data write, to the end of the first commit. */
+/* Moves the first write, a data write, to the end of the first commit. */
 static bool data_last(struct log *log, const struct disks *before)
 {
 	size_t end = 0;
@@ -173,7 +173,7 @@ WRAPPED(int, txn_write_data, struct btrkit_txn *txn, uint64_t logical, const voi
 	return __real_txn_write_data(txn, logical, data, len, err);
 }
 
-/* Skip the check: the superblock that it would find is the one of the commit in progress. */
+/* Skips the check: the superblock that it would find is the one of the commit in progress. */
 WRAPPED(int, commit_supers_check, const struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	return num_late ? 0 : __real_commit_supers_check(fs, err);

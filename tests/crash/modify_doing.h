@@ -16,7 +16,7 @@ struct doing {
 	bool may_commit;
 };
 
-/* Start a transaction. */
+/* Starts a transaction. */
 struct doing doing_start(struct btrkit_fs *fs, struct btrkit_error *err);
 /* Commit and start the next transaction. */
 void doing_commit(struct doing *d);
@@ -24,10 +24,10 @@ void doing_commit(struct doing *d);
 void doing_continue(struct doing *d);
 /* Commit, or abort after a failure. @return the result */
 int doing_end(struct doing *d);
-/* Accept @error from the last step, -ENOSPC or another error that leaves the filesystem unchanged. */
+/* Accepts @error from the last step, -ENOSPC or another error that leaves the filesystem unchanged. */
 void doing_allow(struct doing *d, int error);
 
-/* Look up a path below the top-level subvolume. */
+/* Looks up a path below the top-level subvolume. */
 struct btrkit_found at(struct doing *d, const char *path);
 /* Parent directory and last component of a path. */
 struct spot {
@@ -37,7 +37,7 @@ struct spot {
 };
 struct spot spot_of(struct doing *d, const char *path);
 
-/* Make a regular file, or another type according to @mode. */
+/* Makes a regular file, or another type according to @mode. */
 struct btrkit_found make(struct doing *d, const char *path, uint32_t mode);
 void make_symlink(struct doing *d, const char *path, const char *target);
 void link_to(struct doing *d, const char *path, const char *name);

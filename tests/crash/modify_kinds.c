@@ -15,7 +15,7 @@
 
 #define FILE_MODE (S_IFREG | 0644)
 #define DIR_MODE (S_IFDIR | 0755)
-/* Make a file of separate sectors, with holes between them. */
+/* Makes a file of separate sectors, with holes between them. */
 static void make_pieces(struct doing *d, const char *path, unsigned n)
 {
 	const struct btrkit_found f = make(d, path, FILE_MODE);
@@ -72,7 +72,7 @@ int prepare(struct btrkit_fs *fs, struct btrkit_error *err)
 	return doing_end(&d);
 }
 
-/* Continue after a crash: open the state, change it and commit. */
+/* Continues after a crash: open the state, change it and commit. */
 int go_on(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct doing d = doing_start(fs, err);

@@ -14,7 +14,7 @@
 #define FILE_MODE (S_IFREG | 0644)
 #define LARGE 700u /* extents */
 
-/* Write the same sector repeatedly with holes between: many items, little data. */
+/* Writes the same sector repeatedly with holes between: many items, little data. */
 static void make_large(struct doing *d, const char *path)
 {
 	make(d, path, FILE_MODE);
@@ -93,7 +93,7 @@ int go_on_cleaning(struct btrkit_fs *fs, struct btrkit_error *err)
 	return d.ret ? d.ret : go_on(fs, err);
 }
 
-/* Preallocate all data space, so that no room is left for another chunk. */
+/* Preallocates all data space, so that no room is left for another chunk. */
 static void fill_data(struct doing *d)
 {
 	uint64_t end = 0;
@@ -150,7 +150,7 @@ int full_of_data(struct btrkit_fs *fs, struct btrkit_error *err)
 	return doing_end(&d);
 }
 
-/* Make inline files until the metadata is full. */
+/* Makes inline files until the metadata is full. */
 static void fill_trees(struct doing *d, const char *folder, unsigned from)
 {
 	char path[64];
@@ -163,7 +163,7 @@ static void fill_trees(struct doing *d, const char *folder, unsigned from)
 	doing_allow(d, -ENOSPC);
 }
 
-/* Remove as many of these files as exist. */
+/* Removes as many of these files as exist. */
 static void drop_some(struct doing *d, unsigned from, unsigned n)
 {
 	char path[64];

@@ -228,7 +228,7 @@ static bool is_super(uint64_t number)
 	return false;
 }
 
-/* Compare every page that any of the layers of @s has. */
+/* Compares every page that any of the layers of @s has. */
 static bool pages_differ(const struct sparse *s, const struct sparse *a, const struct sparse *b, bool supers)
 {
 	for (; s; s = s->below)

@@ -16,13 +16,13 @@ struct sparse;
 /* @below: the lower device, which must outlive this one; NULL: zeros. Exits if out of memory. */
 struct sparse *sparse_create(uint64_t size, struct sparse *below);
 void sparse_free(struct sparse *s);
-/* Make the device resizable in whole pages, like a file. It must not be layered. */
+/* Makes the device resizable in whole pages, like a file. It must not be layered. */
 void sparse_like_file(struct sparse *s);
 
-/* Copy a layer. Writes to one copy are not seen in the other. */
+/* Copies a layer. Writes to one copy are not seen in the other. */
 struct sparse *sparse_clone(const struct sparse *s);
 
-/* Load a file. */
+/* Loads a file. */
 struct sparse *sparse_import(const char *path);
 
 /* The device for the library. Closing it does nothing: it lives as long as @s. */
@@ -45,13 +45,13 @@ bool sparse_differs(struct sparse *a, struct sparse *b);
 /* Whether two devices of the same size have the same contents. */
 bool sparse_equal(struct sparse *a, struct sparse *b);
 
-/* Hash all differences from @base, a lower layer of @s, or NULL for zeros. Equal contents have equal hashes. */
+/* Hashes all differences from @base, a lower layer of @s, or NULL for zeros. Equal contents have equal hashes. */
 uint64_t sparse_hash(struct sparse *s, const struct sparse *base);
 
-/* Write to a file, with holes for zeros. */
+/* Writes to a file, with holes for zeros. */
 void sparse_export(struct sparse *s, const char *path);
 
-/* Print the differences from the lower device: OFFSET:BYTES for each run, in hexadecimal, separated by blanks. */
+/* Prints the differences from the lower device: OFFSET:BYTES for each run, in hexadecimal, separated by blanks. */
 void sparse_print(struct sparse *s, FILE *to);
 
 #endif

@@ -39,7 +39,7 @@ struct pending {
 	size_t n;
 };
 
-/* Apply a random subset of the unflushed events in random order; with @sector, also random sectors of each. */
+/* Applies a random subset of the unflushed events in random order; with @sector, also random sectors of each. */
 static void look_at_subset(const struct states *s, const struct pending *p, size_t end, size_t sector)
 {
 	struct disks state = disks_over(&p->durable);

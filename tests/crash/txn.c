@@ -146,7 +146,7 @@ static size_t find_mark(const struct log *log, size_t from)
 	return from;
 }
 
-/* Simulate a power failure after the first commit, before the mirrors were written, and start from there. */
+/* Simulates a power failure after the first commit, before the mirrors were written, and starts from there. */
 static int crash_before(struct trial *t, struct btrkit_error *err)
 {
 	struct log log = { 0 };
@@ -176,7 +176,7 @@ static int record(struct trial *t, struct btrkit_error *err)
 	return ret ? ret : record_work(t, &t->log, err);
 }
 
-/* Collect the committed states: the contents of the devices at each mark. */
+/* Collects the committed states: the contents of the devices at each mark. */
 static bool find_committed(struct trial *t)
 {
 	struct disks state = disks_over(t->kind->behind ? &t->older : &t->before);
@@ -232,7 +232,7 @@ static bool is_level(const struct disks *state)
 	return true;
 }
 
-/* Continue after the crash, by the same work or by other changes. Only for states with a valid primary superblock. */
+/* Continues after the crash, by the same work or by other changes. Only for states with a valid primary superblock. */
 static bool run_again(struct trial *t, const struct disks *state, char why[WHY_SIZE])
 {
 	struct disks after = disks_over(state);

@@ -7,13 +7,13 @@
 #include "disks.h"
 #include "txn_kinds.h"
 
-/* Find the kind's image in @images, a NULL-terminated list, or make a filesystem. Exits on failure. */
+/* Finds the kind's image in @images, a NULL-terminated list, or makes a filesystem. Exits on failure. */
 struct disks base_of(const struct kind *kind, char **images);
 
 /* How many devices may be missing. */
 unsigned spare_of(const struct kind *kind);
 
-/* Give new filesystems unique UUIDs from now on: Linux identifies filesystems by them. */
+/* Gives new filesystems unique UUIDs from now on: Linux identifies filesystems by them. */
 void base_use_random_uuids(void);
 
 #endif

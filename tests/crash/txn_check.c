@@ -126,7 +126,7 @@ static int read_piece(struct btrkit_fs *fs, uint64_t logical, size_t len, uint8_
 	return 0;
 }
 
-/* Read piece by piece, none of which spans two strips: a different device may be missing for each strip. */
+/* Reads piece by piece, none of which spans two strips: a different device may be missing for each strip. */
 static int read_extent(struct btrkit_fs *fs, const struct extent_item *ei, const struct kept_space *kept,
 		       struct digest *d, struct btrkit_error *err)
 {
@@ -203,7 +203,7 @@ static int open_view(const struct disks *disks, const struct view *v, struct btr
 	return btrkit_fs_open(io, n, &opts, ret, err);
 }
 
-/* Hash the superblock without the fields that differ between copies and devices. */
+/* Hashes the superblock without the fields that differ between copies and devices. */
 static void digest_super(struct digest *d, const struct disk_super *of)
 {
 	struct disk_super super = *of;
@@ -219,7 +219,7 @@ static unsigned all_of(const struct disks *disks)
 	return (1u << disks->n) - 1;
 }
 
-/* Read everything reachable. @known: findings that the audit ignores. @return whether it is intact; @why if not */
+/* Reads everything reachable. @known: findings that the audit ignores. @return whether it is intact; @why if not */
 static bool read_all(const struct txn_check *j, const struct disks *disks, const struct view *v, unsigned known,
 		     struct committed *ret, char *why)
 {
@@ -397,7 +397,7 @@ static uint64_t pages_of(struct sparse *s)
 	return (sparse_io(s)->size + SPARSE_PAGE - 1) / SPARSE_PAGE;
 }
 
-/* Keep the pages of a device that were read. */
+/* Keeps the pages of a device that were read. */
 static void keep_pages(struct verdict *v, unsigned device, struct sparse *s, const uint8_t *trace)
 {
 	const uint64_t bytes = pages_of(s) / 8 + 1;
@@ -490,7 +490,7 @@ static int claim_of(const struct claims *c, unsigned device, int mirror)
 }
 
 /*
- * Check the devices of @mask as a set, by the superblock copy @mirror.
+ * Checks the devices of @mask as a set, by the superblock copy @mirror.
  * @return the committed state; NOTHING: too few devices have a superblock; BAD
  */
 static int check_mirror(struct txn_check *j, const struct disks *state, const struct claims *claims, unsigned mask,
@@ -547,7 +547,7 @@ static int read_claim(const struct txn_check *j, const struct disks *state, unsi
 	return (int)k;
 }
 
-/* Check with devices removed, all combinations that the filesystem can do without. */
+/* Checks with devices removed, all combinations that the filesystem can do without. */
 static bool check_removals(struct txn_check *j, const struct disks *state, const struct claims *claims, bool torn,
 			   char *why)
 {

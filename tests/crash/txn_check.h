@@ -3,7 +3,7 @@
 #define BTRKIT_TESTS_CRASH_TXN_CHECK_H
 
 /*
- * Decide whether a state of the devices is one of the committed states, complete: each valid superblock belongs to one
+ * Decides whether a state of the devices is one of the committed states, complete: each valid superblock belongs to one
  * of them, everything reachable from it is as committed (trees, each copy of a block, file data), and the audit finds
  * nothing except differing superblocks. The same must hold with any devices removed that the filesystem can do without.
  */
@@ -43,7 +43,7 @@ struct txn_check {
 
 void txn_check_release(struct txn_check *j);
 
-/* Add the next committed state and take over @disks. @return whether it is intact; @why if not */
+/* Adds the next committed state and take over @disks. @return whether it is intact; @why if not */
 bool txn_check_add(struct txn_check *j, struct disks disks, char why[WHY_SIZE]);
 
 /*

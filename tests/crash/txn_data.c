@@ -8,7 +8,7 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
 
-/* Find the first file that has an extent, from inode number @from on. */
+/* Finds the first file that has an extent, from inode number @from on. */
 int data_find_file(struct btrkit_txn *txn, uint64_t root, uint64_t from, uint64_t *ret, struct btrkit_error *err)
 {
 	struct file_extent fe;
@@ -60,7 +60,7 @@ static int change_ref(struct btrkit_txn *txn, uint64_t root, const struct btrkit
 	return ret ? ret : count_bytes(txn, root, key->objectid, add * (int64_t)fe->num_bytes, err);
 }
 
-/* Find the @nth extent of the inode, counted from 0, not counting holes. */
+/* Finds the @nth extent of the inode, counted from 0, not counting holes. */
 static int find_extent(struct edit_tree *t, uint64_t inode, unsigned nth, struct btrkit_key *key,
 		       struct disk_file_extent *disk, struct file_extent *fe, struct btrkit_error *err)
 {
@@ -81,7 +81,7 @@ static int find_extent(struct edit_tree *t, uint64_t inode, unsigned nth, struct
 	return ret < 0 ? ret : err_set(err, BTRKIT_NOT_FOUND, "no such extent of inode %" PRIu64, inode);
 }
 
-/* Replace an extent of a file by a hole. */
+/* Replaces an extent of a file by a hole. */
 int data_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err)
 {
 	struct disk_file_extent disk;
@@ -99,7 +99,7 @@ int data_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned n
 
 #define FAR (1ull << 30) /* file offset past all data of any file */
 
-/* Preallocate space past the end of the file, at position @nth there. */
+/* Preallocates space past the end of the file, at position @nth there. */
 int data_preallocate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, uint64_t bytes,
 		       struct btrkit_error *err)
 {
@@ -125,7 +125,7 @@ int data_preallocate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsi
 	return ret ? ret : change_ref(txn, root, &key, &fe, 1, err);
 }
 
-/* Clone the file's first extent to the end of the file, at position @nth, and extend the file. */
+/* Clones the file's first extent to the end of the file, at position @nth, and extends the file. */
 int data_clone(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err)
 {
 	struct disk_file_extent disk;

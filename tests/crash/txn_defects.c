@@ -205,7 +205,7 @@ WRAPPED(int, refs_set_full_backref, struct refs *r, uint64_t bytenr, unsigned le
 	return planted_wrong(NO_FULL_BACKREF, 0) ? 0 : __real_refs_set_full_backref(r, bytenr, level, err);
 }
 
-/* Return a private node at the address of the committed one, as if no copy had been made. */
+/* Returns a private node at the address of the committed one, as if no copy had been made. */
 static struct node *copy_in_place(struct overlay *o, const struct node *from)
 {
 	struct node *n = calloc(1, sizeof(*n) + from->size);
@@ -279,7 +279,7 @@ WRAPPED(int, free_space_remove_group, struct edit_tree *t, const struct block_gr
 	return planted_wrong(FREE_SPACE_LEFT, 0) ? 0 : __real_free_space_remove_group(t, group, err);
 }
 
-/* Leave out a range only at the second call: the first one counts, the second one builds. */
+/* Leaves out a range only at the second call: the first one counts, the second one builds. */
 WRAPPED(int, free_space_build, struct extent_ranges *ranges, uint32_t sectorsize, struct bulk *b,
 	struct free_space_built *ret, struct btrkit_error *err)
 {
@@ -324,7 +324,7 @@ WRAPPED(int, csums_trim, struct btrkit_txn *txn, const struct range *dead, struc
 	return planted_wrong(NO_CSUM_TRIM, 0) ? 0 : __real_csums_trim(txn, dead, err);
 }
 
-/* Return a buffer outside of the leaf, so that the change is lost. */
+/* Returns a buffer outside of the leaf, so that the change is lost. */
 WRAPPED(int, edit_bytes, struct edit_tree *t, const struct btrkit_key *key, uint8_t **data, uint32_t *size,
 	struct btrkit_error *err)
 {

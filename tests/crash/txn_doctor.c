@@ -68,7 +68,7 @@ bool doctor_copy_missing(struct log *log, const struct disks *before)
 	return super > 3 && super < log->n && drop(log, super - 2);
 }
 
-/* Apply @e to each copy of the previous root tree block, before the first superblock is written. */
+/* Applies @e to each copy of the previous root tree block, before the first superblock is written. */
 static bool to_old_root(struct log *log, const struct disks *before, struct event e)
 {
 	struct btrkit_io *io = sparse_io(before->at[0]);

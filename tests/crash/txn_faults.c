@@ -319,7 +319,7 @@ static void bad(struct trial *t, const struct failing *f, const char *what, cons
 		       btrkit_error_format(err, line, sizeof(line)));
 }
 
-/* Do the kind's work on a failing device. @refuses: set to whether the handle refuses another transaction */
+/* Does the kind's work on a failing device. @refuses: set to whether the handle refuses another transaction */
 static int work(const struct kind *kind, struct failing *f, bool *refuses, struct btrkit_error *err)
 {
 	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
@@ -347,7 +347,7 @@ static int work(const struct kind *kind, struct failing *f, bool *refuses, struc
 	return ret;
 }
 
-/* Check what was reported about the failure. */
+/* Checks what was reported about the failure. */
 static void check_error(struct trial *t, const struct failing *f, int ret, const struct btrkit_error *err)
 {
 	static const char *const words[] = { "the filesystem is unchanged", "was changed", "it is unknown" };
@@ -442,7 +442,7 @@ static bool try_one(struct trial *t, enum fault fault, uint64_t at)
 	return met;
 }
 
-/* Record the committed states of a run without failures. */
+/* Records the committed states of a run without failures. */
 static bool find_committed(struct trial *t)
 {
 	struct sparse *device = sparse_create(sparse_io(t->before)->size, t->before);
@@ -463,7 +463,7 @@ static bool find_committed(struct trial *t)
 	return good && t->check.n == t->commits + 1;
 }
 
-/* Step between the calls that fail in turn; 0: none. */
+/* Steps between the calls that fail in turn; 0: none. */
 static uint64_t step_of(const struct kind *kind, enum fault fault, bool deep)
 {
 	static const uint64_t steps[] = { 1, 1, 1, 5, 1, 5, 1, 17 };

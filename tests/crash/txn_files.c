@@ -32,7 +32,7 @@ static uint8_t *bytes_of(unsigned file, uint32_t len)
 	return bytes;
 }
 
-/* Insert a name into the top-level directory. */
+/* Inserts a name into the top-level directory. */
 static int put_name(struct edit_tree *t, uint64_t inode, const char *name, uint64_t generation,
 		    struct btrkit_error *err)
 {

@@ -8,7 +8,7 @@
 
 #define FILES_FIRST 257ull /* inode number of the first file */
 
-/* Make a few files with data checksums in the top-level directory. */
+/* Makes a few files with data checksums in the top-level directory. */
 int files_make(struct btrkit_fs *fs, struct btrkit_error *err);
 
 #endif

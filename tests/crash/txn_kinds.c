@@ -45,7 +45,7 @@ static int by_key(const void *a, const void *b)
 	return key_cmp(&((const struct xattr *)a)->key, &((const struct xattr *)b)->key);
 }
 
-/* Insert @n xattrs at once, from number @first on. */
+/* Inserts @n xattrs at once, from number @first on. */
 static int put_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned first, unsigned n,
 		      struct btrkit_error *err)
 {
@@ -63,7 +63,7 @@ static int put_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uns
 	return ret ? ret : edit_insert_many(t, items, n, err);
 }
 
-/* Remove xattrs one by one. */
+/* Removes xattrs one by one. */
 static int drop_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned first, unsigned n,
 		       struct btrkit_error *err)
 {
@@ -141,7 +141,7 @@ static int more_edits(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret;
 }
 
-/* List the first subvolumes that are not deleted, by number. */
+/* Lists the first subvolumes that are not deleted, by number. */
 static int list_subvolumes(struct btrkit_fs *fs, uint64_t *ids, size_t max, size_t *n, struct btrkit_error *err)
 {
 	struct root_item item;
@@ -163,7 +163,7 @@ static int list_subvolumes(struct btrkit_fs *fs, uint64_t *ids, size_t max, size
 	return ret < 0 ? ret : 0;
 }
 
-/* Add and remove xattrs in subvolumes that share blocks with snapshots. */
+/* Adds and removes xattrs in subvolumes that share blocks with snapshots. */
 static int edit_shared(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	uint64_t ids[4];
@@ -196,7 +196,7 @@ static int edit_shared(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret;
 }
 
-/* Add, clone and remove extents. */
+/* Adds, clones and removes extents. */
 static int edit_data(struct btrkit_fs *fs, uint64_t root, struct btrkit_error *err)
 {
 	uint64_t file = 0, other = 0;
@@ -262,7 +262,7 @@ static int remove_chunk(struct btrkit_txn *txn, uint64_t logical, struct btrkit_
 	return g ? chunk_remove(txn->space, g, &txn->super, err) : -ENOENT;
 }
 
-/* Create a chunk, and remove it in the next commit. */
+/* Creates a chunk, and removes it in the next commit. */
 static int come_and_go(struct btrkit_fs *fs, uint64_t type, struct btrkit_error *err)
 {
 	struct chunk_plan plan = { 0 };
@@ -335,7 +335,7 @@ static int to_v2_and_none(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret ? ret : to_none(fs, err);
 }
 
-/* Add or remove one-sector extents: number @first, and every @step-th one after it. */
+/* Adds or removes one-sector extents: number @first, and every @step-th one after it. */
 static int change_pieces(struct btrkit_fs *fs, unsigned first, unsigned step, unsigned n, bool come,
 			 struct btrkit_error *err)
 {
@@ -353,7 +353,7 @@ static int change_pieces(struct btrkit_fs *fs, unsigned first, unsigned step, un
 
 #define PIECES 1200u
 
-/* Make a block group whose free space items fill more than a leaf, close to the limit at which a bitmap is used. */
+/* Makes a block group whose free space items fill more than a leaf, closes to the limit at which a bitmap is used. */
 static int make_pieces(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct chunk_plan plan = { 0 };

@@ -169,7 +169,7 @@ static void commit(struct btrkit_io **ios, size_t n)
 	btrkit_fs_close(fs);
 }
 
-/* Write parts of blocks and sectors repeatedly, up to the last byte. */
+/* Writes parts of blocks and sectors repeatedly, up to the last byte. */
 static void scribble_on(struct btrkit_io *io, uint64_t at)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -33,7 +33,7 @@ struct trial {
 	uint64_t alike;		/* states in which the devices could not be told apart */
 };
 
-/* Open the devices for writing with an undo file, recording all of them. @before: t->devices entries. */
+/* Opens the devices for writing with an undo file, recording all of them. @before: t->devices entries. */
 void trial_start(struct trial *t, struct sparse *const *before, struct btrkit_io **ios);
 void trial_release(struct trial *t);
 

@@ -157,7 +157,7 @@ void trial_release(struct trial *t)
 	start_release(t, &t->now);
 }
 
-/* Pass the devices in either order: undo must identify them itself wherever their contents allow that. */
+/* Passes the devices in either order: undo must identify them itself wherever their contents allow that. */
 static int undo(struct trial *t, const struct start *s, bool turned, struct btrkit_error *err)
 {
 	const struct btrkit_undo_options ordered = { .flags = BTRKIT_UNDO_ORDERED };
@@ -282,7 +282,7 @@ static struct start draw_subset(const struct trial *t, const struct durable *d, 
 	return s;
 }
 
-/* Pass every prefix of the log to @rules, and random subsets of the unflushed events before each flush. */
+/* Passes every prefix of the log to @rules, and random subsets of the unflushed events before each flush. */
 static void check_log(struct trial *t, const struct log *log, const struct start *first,
 		      void (*check)(void *ctx, const struct start *s, const char *what, size_t number), void *ctx)
 {
@@ -380,7 +380,7 @@ static bool same_block(struct sparse *a, struct sparse *b, uint64_t offset)
 	return !memcmp(x, y, sizeof(x));
 }
 
-/* Check how @n devices from number @first on can be opened. @return the complaint, or NULL */
+/* Checks how @n devices from number @first on can be opened. @return the complaint, or NULL */
 static const char *check_opening(const struct undoing *u, struct sparse *const *states, size_t first, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -404,7 +404,7 @@ static const char *check_opening(const struct undoing *u, struct sparse *const *
 	return NULL;
 }
 
-/* Check one device alone. */
+/* Checks one device alone. */
 static const char *verify_device(const struct undoing *u, struct sparse *state, size_t i)
 {
 	if (is_whole(u, &state, i, 1))

@@ -45,7 +45,7 @@ static bool has_super(struct sparse *state, unsigned mirror)
 	return !super_decode(&disk, super_offset(mirror), &checked, NULL);
 }
 
-/* Dump all trees, using the given superblock copy. Returns NULL and sets @why if anything in them is damaged. */
+/* Dumps all trees, using the given superblock copy. Returns NULL and sets @why if anything in them is damaged. */
 static char *dump(struct sparse *state, unsigned mirror, char *why)
 {
 	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_SUPER_MIRROR, .super_mirror = mirror };

@@ -3,7 +3,7 @@
 #define BTRKIT_TESTS_CRASH_VERIFY_H
 
 /*
- * Decide whether the state of a device after a power failure is permitted: each superblock must be invalid, or belong
+ * Decides whether the state of a device after a power failure is permitted: each superblock must be invalid, or belong
  * to a complete filesystem, either the previous one or the new one.
  */
 

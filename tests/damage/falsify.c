@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * List ways to falsify each field of every structure of a filesystem: superblocks, headers, pointers, items and their
+ * Lists ways to falsify each field of every structure of a filesystem: superblocks, headers, pointers, items and their
  * contents. For each form of item in each tree, it uses the first one, one in the middle and the last one.
  *
  *	damage-falsify DEVICE...
@@ -232,7 +232,7 @@ static void try_place(const struct place *p, const struct place *other)
 	fields_of_item(&copy, data, size, each_value, &t);
 }
 
-/* Try the first, one in the middle and the last; @other is the next one, or the first. */
+/* Tries the first, one in the middle and the last; @other is the next one, or the first. */
 static void try_places(void)
 {
 	for (size_t i = 0; i < num_places; i++) {

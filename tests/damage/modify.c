@@ -115,7 +115,7 @@ static const struct operation *operation(size_t i)
 	return i < num_content_operations ? &content_operations[i] : &name_operations[i - num_content_operations];
 }
 
-/* Run all operations, starting with any of them, so that destructive ones are not always last. */
+/* Runs all operations, starting with any of them, so that destructive ones are not always last. */
 static void operate_all(struct sparse *device, const struct base *b, uint64_t *state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -72,10 +72,10 @@ static inline int doing_pass(int ret)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-/* Create an object with a unique name: @name and the round. */
+/* Creates an object with a unique name: @name and the round. */
 int doing_create(struct doing *d, uint64_t root, uint64_t dir, const char *name, uint32_t mode);
 
-/* Read everything in the filesystem. */
+/* Reads everything in the filesystem. */
 int read_all(struct doing *d);
 
 #endif

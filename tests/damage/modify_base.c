@@ -188,7 +188,7 @@ static bool is_super(uint64_t page)
 	return false;
 }
 
-/* Find tree blocks: whatever check reads that has the checksum of a tree block, except the chunk tree. */
+/* Finds tree blocks: whatever check reads that has the checksum of a tree block, except the chunk tree. */
 static void find_blocks(struct making *m)
 {
 	struct base *b = m->b;

@@ -76,7 +76,7 @@ static void wrong_at(uint8_t *block, uint32_t size, size_t at, size_t bytes, uin
 	memcpy(block + at, v.b, bytes);
 }
 
-/* Remove an item without a trace. */
+/* Removes an item without a trace. */
 static void take_out(uint8_t *block, uint32_t size, uint32_t n, uint32_t slot)
 {
 	struct disk_header *h = (struct disk_header *)block;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Print items as dump-tree --format json does, one per line: the hand-built items of the unit tests, each variant that
+ * Prints items as dump-tree --format json does, one per line: the hand-built items of the unit tests, each variant that
  * a validator refuses, truncated items, and random damage. Usage: item-lines [hide]
  */
 #include <stdio.h>

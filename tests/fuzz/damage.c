@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Make random changes to whole filesystems, and pass them to a target, which corrects the checksums: each run must end,
- * with bounded time and memory.
- * Usage: damage-TARGET FIRST COUNT FILE...
- * A failure prints the number of the damage; with COUNT 1 it can be repeated alone.
+ * Makes random changes to whole filesystems, and passes them to a target, which corrects the checksums: each run must
+ * end, with bounded time and memory. Usage: damage-TARGET FIRST COUNT FILE... A failure prints the number of the
+ * damage; with COUNT 1 it can be repeated alone.
  */
 #include "tests/fuzz/fuzz.h"
 

@@ -22,7 +22,7 @@ struct fuzz_choices {
 uint64_t fuzz_choose(struct fuzz_choices *c, size_t bytes);
 
 /*
- * Open the device. @data is modified, and must remain until the device is closed. @dense: tree blocks are placed one
+ * Opens the device. @data is modified, and must remain until the device is closed. @dense: tree blocks are placed one
  * after the other instead of at their offsets, on a device that is no larger.
  * @return NULL if there is no memory
  */
@@ -31,7 +31,7 @@ struct btrkit_io *fuzz_device_open(uint8_t *data, size_t size, bool dense, struc
 /* The address in the header of tree block number @i; 0 after the last block. */
 uint64_t fuzz_device_block(const struct btrkit_io *io, size_t i);
 
-/* Abort unless a failure has an error message; -EFBIG comes from fuzz_write(). */
+/* Aborts unless a failure has an error message; -EFBIG comes from fuzz_write(). */
 void fuzz_ended(int ret, const struct btrkit_error *err);
 
 /* A btrkit_write_fn for JSON Lines: the output must be one object per line, with complete strings. */

@@ -84,7 +84,7 @@ static const struct shape {
 	{ 0, &disk_space_cache, NULL, { 0 } },
 };
 
-/* Visit the fields of a struct that are completely there. @return the end of the struct, at most @size */
+/* Visits the fields of a struct that are completely there. @return the end of the struct, at most @size */
 static uint32_t put(const struct layout *l, uint8_t *data, uint32_t at, uint32_t size, field_fn fn, void *ctx)
 {
 	for (uint32_t i = 0; i < l->count; i++) {

@@ -15,22 +15,22 @@ struct field {
 typedef void (*field_fn)(void *ctx, uint8_t *base, struct field f);
 
 void fields_of_super(uint8_t *super, field_fn fn, void *ctx);
-/* Visit the header of a tree block. */
+/* Visits the header of a tree block. */
 void fields_of_header(uint8_t *block, field_fn fn, void *ctx);
-/* Visit the item header, or the key pointer, in @slot; it must be inside the block. */
+/* Visits the item header, or the key pointer, in @slot; it must be inside the block. */
 void fields_of_slot(uint8_t *block, uint32_t slot, field_fn fn, void *ctx);
 /* The key and data of the item in that slot; NULL: there is none, or it is not completely inside the block. */
 const struct disk_key *fields_slot_item(uint8_t *block, uint32_t len, uint32_t slot, uint8_t **data, uint32_t *size);
 /* The highest possible number of slots in the block. */
 uint32_t fields_slots(const uint8_t *block, uint32_t len);
-/* Visit the fields of an item, by the structs of its type; of the rest (names, data), the first and last bytes. */
+/* Visits the fields of an item, by the structs of its type; of the rest (names, data), the first and last bytes. */
 void fields_of_item(const struct disk_key *key, uint8_t *data, uint32_t size, field_fn fn, void *ctx);
 void fields_of_key(struct disk_key *key, field_fn fn, void *ctx);
 
 /* 0, 1, the maximum, one less than that, a random value, one more, one less. */
 #define FIELD_VALUES 7
 
-/* Set the field to value number @n. @return false: it had this value already */
+/* Sets the field to value number @n. @return false: it had this value already */
 bool field_set(uint8_t *base, struct field f, unsigned n, uint64_t random);
 
 /* Pseudo-random numbers. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Set each field of whole filesystems to each value, and pass them to a target, which corrects the checksums. The
+ * Sets each field of whole filesystems to each value, and passes them to a target, which corrects the checksums. The
  * fields are those of the superblock, of the headers of tree blocks, and of one item of each type in each tree, with
  * its key and item header.
  * Usage: fields-TARGET [--samples|--types] [--every N] FILE...

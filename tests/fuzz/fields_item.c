@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Set each field of an item of every type, and of its key, to each value, and pass it to the item target.
+ * Sets each field of an item of every type, and of its key, to each value, and passes it to the item target.
  * Usage: fields-item [DIR]
  * With a directory, the inputs are written there as files, as seeds for fuzzing.
  */

@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Set the crc32c at the start of a superblock or tree block. */
+/* Sets the crc32c at the start of a superblock or tree block. */
 static inline void fuzz_seal(uint8_t *block, size_t size)
 {
 	le32 sum = le32_put(~crc32c(~0u, block + 32, size - 32));

@@ -101,7 +101,7 @@ static int count_owners(void *ctx, const struct btrkit_reference *refs, size_t n
 	return *(uint64_t *)ctx > ROWS_MAX ? -27 : 0;
 }
 
-/* Resolve the references of each row, and its location, to paths. */
+/* Resolves the references of each row, and its location, to paths. */
 static int resolve_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -53,7 +53,7 @@ static void meet(void *ctx, uint8_t *base, struct field f)
 	any->field = f;
 }
 
-/* Choose a field of any item, or seldom of the headers around it. */
+/* Chooses a field of any item, or seldom of the headers around it. */
 static void meet_block(struct block *b, struct any *any)
 {
 	uint64_t kind = fields_next(&any->state) % 16;

@@ -16,7 +16,7 @@
 #define PIECE 20000
 #define PIECES_MAX 64
 
-/* Read every byte, so that sanitizers see it. A filesystem can seem endless, so the amount is limited. */
+/* Reads every byte, so that sanitizers see it. A filesystem can seem endless, so the amount is limited. */
 static int touch(uint64_t *rows, const void *bytes, size_t len)
 {
 	uint64_t sum = 0;

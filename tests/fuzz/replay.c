@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Pass files, and all files of directories, to a fuzz target: the driver of builds without libFuzzer. */
+/* Passes files, and all files of directories, to a fuzz target: the driver of builds without libFuzzer. */
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>

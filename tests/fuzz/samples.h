@@ -9,7 +9,7 @@
 /* NULL after the last sample. */
 const struct sample *sample_at(size_t i);
 
-/* Fill a leaf with all samples, one for each key. @return their number; 0: they do not fit */
+/* Fills a leaf with all samples, one for each key. @return their number; 0: they do not fit */
 uint32_t samples_leaf(uint8_t *block, uint32_t len);
 
 #endif

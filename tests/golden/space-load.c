@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Load the free space of every block group of an image from each source that it has, and compare them. Prints how many
- * groups were loaded from the free space tree and from the v1 cache.
- * Usage: space-load IMAGE
+ * Loads the free space of every block group of an image from each source that it has, and compares them. Prints how
+ * many groups were loaded from the free space tree and from the v1 cache. Usage: space-load IMAGE
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +37,7 @@ static int compare(const struct space_group *a, const struct space_group *b)
 	return 0;
 }
 
-/* Compare the extent tree with @from, where it has the group. */
+/* Compares the extent tree with @from, where it has the group. */
 static int compare_all(struct btrkit_fs *fs, enum space_source from, size_t *groups)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Run the operations on standard input in a transaction, using only the public headers; print an errno for each, or 0.
- * Words are separated by blanks; names, values and data are in hex after an x.
+ * Runs the operations on standard input in a transaction, using only the public headers; prints an errno for each, or
+ * 0. Words are separated by blanks; names, values and data are in hex after an x.
  *
  *	make PATH MODE		a symbolic link leads to "target"
  *	set PATH MASK MODE UID GID ATIME MTIME	the bits of btrkit_txn_set_attr(), times in seconds
@@ -49,7 +49,7 @@ static unsigned long long number(const char *word)
 	return strtoull(word, NULL, 0);
 }
 
-/* Decode in place, NUL-terminated. */
+/* Decodes in place, NUL-terminated. */
 static size_t unhex(const char *word, uint8_t *to)
 {
 	size_t n = 0;
@@ -63,7 +63,7 @@ static size_t unhex(const char *word, uint8_t *to)
 	return n;
 }
 
-/* Find the directory of a path, and its last component. */
+/* Finds the directory of a path, and its last component. */
 static int find_place(struct plan *p, char *path, struct btrkit_place *ret)
 {
 	struct btrkit_found found = { BTRKIT_TOP_LEVEL, TOP, DT_DIR };

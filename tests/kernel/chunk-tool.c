@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Create and remove chunks, for comparisons with Linux.
+ * Creates and removes chunks, for comparisons with Linux.
  * Usage: chunk-tool DEVICE[,...] STEP...
  *
  * Each step is a transaction of its own, or up to a `commit` in a single one. TYPE (data, metadata, system) creates a

@@ -151,7 +151,7 @@ static uint32_t add_to_sum(uint32_t sum, const struct item *item)
 	return crc32c(crc32c(sum, head, sizeof(head)), item->data, item->size);
 }
 
-/* Read a whole tree from the device: into the model, or to compare with it. */
+/* Reads a whole tree from the device: into the model, or to compare with it. */
 static void read_tree(struct world *w, struct btrkit_fs *fs, struct model *m, bool compare)
 {
 	struct tree_root root;
@@ -205,7 +205,7 @@ static struct btrkit_fs *reopened(const struct world *w, bool writing)
 	return fs;
 }
 
-/* Use a separate handle, which has seen none of the edits. */
+/* Uses a separate handle, which has seen none of the edits. */
 static void compare_all(struct world *w)
 {
 	struct btrkit_fs *fs = reopened(w, false);
@@ -267,7 +267,7 @@ static void fill_item(struct world *w, struct item *item, const char *name, size
 	item->data = (uint8_t *)dir;
 }
 
-/* Make a new xattr of an inode. */
+/* Makes a new xattr of an inode. */
 static struct item new_item(struct world *w, const struct model *m, uint64_t inode)
 {
 	struct item item;
@@ -311,7 +311,7 @@ static int by_key(const void *a, const void *b)
 	return key_cmp(&((const struct item *)a)->key, &((const struct item *)b)->key);
 }
 
-/* Insert a batch into one inode or into several. */
+/* Inserts a batch into one inode or into several. */
 static void insert_many(struct world *w, struct model *m, struct edit_tree *t)
 {
 	static struct item items[BATCH_MAX];
@@ -374,7 +374,7 @@ static void replace_one(struct world *w, struct model *m, struct edit_tree *t)
 	w->count[REPLACED]++;
 }
 
-/* Change some bytes of a value in place. */
+/* Changes some bytes of a value in place. */
 static void patch_one(struct world *w, struct model *m, struct edit_tree *t)
 {
 	struct item *item = &m->items[roll(w, m->n)];
@@ -397,7 +397,7 @@ static void patch_one(struct world *w, struct model *m, struct edit_tree *t)
 	w->count[PATCHED]++;
 }
 
-/* Rename to a name of the same length whose hash keeps the item's place in the order. */
+/* Renames to a name of the same length whose hash keeps the item's place in the order. */
 static void rekey_one(struct world *w, struct model *m, struct edit_tree *t)
 {
 	size_t at = roll(w, m->n), len;

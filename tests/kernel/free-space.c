@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Compare free space trees, for free-space-kernel.py. Prints counts of what was compared, one per line; exits with
+ * Compares free space trees, for free-space-kernel.py. Prints counts of what was compared, one per line; exits with
  * status 1 at the first difference.
  *
  *   free-space build IMAGE     the tree of an image with one built from its extent tree: all ranges must be equal,
@@ -232,7 +232,7 @@ static void compare_ranges(const struct image *image, const struct block_group *
 		    theirs->count, theirs->n);
 }
 
-/* Compare all items of a group. */
+/* Compares all items of a group. */
 static void compare_items(const char *what, const struct items *a, const struct items *b, const struct block_group *g)
 {
 	const size_t i = items_from(a, g->start), n = items_from(a, g->start + g->length) - i;
@@ -252,7 +252,7 @@ static void compare_items(const char *what, const struct items *a, const struct 
 	count.items += n;
 }
 
-/* Compare a group of the image with other items for it; the form may differ only if it depends on history. */
+/* Compares a group of the image with other items for it; the form may differ only if it depends on history. */
 static void compare_group(const struct image *image, const struct block_group *g, const struct items *other)
 {
 	const uint32_t sector = image->fs->items.sectorsize;
@@ -272,7 +272,7 @@ static void compare_group(const struct image *image, const struct block_group *g
 	free(ours.ranges);
 }
 
-/* Count items of the image's tree that belong to no group. */
+/* Counts items of the image's tree that belong to no group. */
 static void count_leftovers(const struct image *image)
 {
 	size_t groups = 0;

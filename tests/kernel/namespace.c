@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * List every name below the top level of a filesystem, one per line, using only the public headers: path in hex, then
+ * Lists every name below the top level of a filesystem, one per line, using only the public headers: path in hex, then
  * root, inode, mode, size, nlink, uid, gid, rdev, mtime, nbytes and the sum of its extents. The paths of each inode are
  * looked up too, and must include the current one.
  */

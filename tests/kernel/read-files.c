@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Write the contents of every file and symbolic link of a filesystem, as the library reads them, to DIR/ROOT-INODE,
+ * Writes the contents of every file and symbolic link of a filesystem, as the library reads them, to DIR/ROOT-INODE,
  * with holes for zeros. Files are read in pieces of odd sizes, and partly a second time. Uses only the public headers.
  *
  * Prints notes from opening, reads in which copies were skipped, unreadable files with the reason, and statistics of
@@ -49,7 +49,7 @@ static void note(void *ctx, const char *line)
 	printf("note %s\n", line);
 }
 
-/* Print a read in which copies were skipped: mirror, device, address and errno of each. */
+/* Prints a read in which copies were skipped: mirror, device, address and errno of each. */
 static void bad_read(void *ctx, const struct btrkit_bad_read *bad)
 {
 	(void)ctx;
@@ -84,7 +84,7 @@ static void put(int fd, const uint8_t *data, size_t len, uint64_t at)
 	}
 }
 
-/* Read the same bytes again from the middle. */
+/* Reads the same bytes again from the middle. */
 static void read_again(struct btrkit_file *f, const uint8_t *data, size_t len, uint64_t at)
 {
 	static uint8_t part[5000];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Run operations on a filesystem by public functions, as standard input says, and print 0 or the errno of each: mkdir,
- * touch, subvol, rm, rmdir, del, ro or rw with a PATH; snap, mv, mvn or xch with two; flags PATH NUMBER; xattr PATH
- * NAME HEX; commit. Names in paths contain no blanks; "." is the top level.
+ * Runs operations on a filesystem by public functions, as standard input says, and prints 0 or the errno of each:
+ * mkdir, touch, subvol, rm, rmdir, del, ro or rw with a PATH; snap, mv, mvn or xch with two; flags PATH NUMBER; xattr
+ * PATH NAME HEX; commit. Names in paths contain no blanks; "." is the top level.
  */
 #include <btrkit/btrkit.h>
 
@@ -30,7 +30,7 @@ static void must(int ret, const char *what)
 	exit(1);
 }
 
-/* Return the directory of a path and its last component. */
+/* Returns the directory of a path and its last component. */
 static int device_range_of(const char *path, struct btrkit_place *ret)
 {
 	const char *slash;

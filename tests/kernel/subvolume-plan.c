@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Run operations on a filesystem by public functions, as standard input says: subvol PATH, snap PATH PATH, snapro PATH
- * PATH, del PATH, ro PATH, rw PATH, default PATH, put PATH SIZE SEED, rm PATH, commit. All in one transaction, except
+ * Runs operations on a filesystem by public functions, as standard input says: subvol PATH, snap PATH PATH, snapro PATH
+ * PATH, del PATH, ro PATH, rw PATH, default PATH, puts PATH SIZE SEED, rm PATH, commit. All in one transaction, except
  * for operations that commit.
  */
 #include <btrkit/btrkit.h>
@@ -30,7 +30,7 @@ static void must(int ret, const char *line, const struct btrkit_error *err)
 	exit(1);
 }
 
-/* Split the path into the directory and the last component. */
+/* Splits the path into the directory and the last component. */
 static struct spot spot_of(char *path)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

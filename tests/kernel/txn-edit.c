@@ -77,7 +77,7 @@ static void check(int ret, const char *what)
 	}
 }
 
-/* List the file trees that are not deleted. */
+/* Lists the file trees that are not deleted. */
 static size_t list_trees(struct btrkit_fs *fs, uint64_t *ids)
 {
 	struct cursor c;
@@ -114,7 +114,7 @@ static void list_inodes(struct edit *e)
 	check(ret < 0 ? ret : 0, "file tree");
 }
 
-/* List the extents of an inode, including inline ones. */
+/* Lists the extents of an inode, including inline ones. */
 static size_t list_extents(struct edit *e, uint64_t inode, struct file_place *places)
 {
 	struct cursor *c = &e->t->c;
@@ -218,7 +218,7 @@ static uint64_t end_of_file(const struct edit *e, size_t i, const struct file_pl
 	return end;
 }
 
-/* Append an extent to an inode. */
+/* Appends an extent to an inode. */
 static void append_extent(struct edit *e, size_t i, struct file_place *p)
 {
 	struct disk_file_extent d = {
@@ -357,7 +357,7 @@ static void one_edit(struct edit *e)
 	}
 }
 
-/* Reserve more space than there is, so that a chunk is created; remove an empty one. */
+/* Reserves more space than there is, so that a chunk is created; removes an empty one. */
 static void change_chunks(struct edit *e)
 {
 	struct space *s = e->txn->space;

@@ -93,7 +93,7 @@ static void run(const struct bulk_config *config, unsigned n, struct tree_root *
 	bulk_destroy(b);
 }
 
-/* Walk the blocks below @ref and count the items, which must come in order. */
+/* Walks the blocks below @ref and counts the items, which must come in order. */
 static void walk(const struct built *t, const struct node_ref *ref, unsigned *next)
 {
 	const uint8_t *block = t->blocks[(ref->bytenr - BASE) / NODESIZE];

@@ -177,7 +177,7 @@ static struct piece *find(struct tree *t, uint64_t objectid, uint8_t type, uint6
 	return found;
 }
 
-/* Build a leaf in memory of the items from @from up to but not including @to. */
+/* Builds a leaf in memory of the items from @from up to but not including @to. */
 static void make_leaf(const struct tree *t, size_t from, size_t to, uint8_t *block)
 {
 	struct disk_header *h = (struct disk_header *)block;
@@ -252,7 +252,7 @@ static struct span leaf_span(struct span_case *b, const struct tree *t, size_t f
 	return s;
 }
 
-/* Split before items @i and @j. @right: join the second and third part first */
+/* Splits before items @i and @j. @right: join the second and third part first */
 static void check_cut(struct span_case *b, const struct tree *t, size_t i, size_t j, bool right)
 {
 	struct span first = leaf_span(b, t, 0, i), second = leaf_span(b, t, i, j), third = leaf_span(b, t, j, t->n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Create and remove chunks in a transaction on new filesystems: after each step the chunk tree, device tree, block
+ * Creates and removes chunks in a transaction on new filesystems: after each step the chunk tree, device tree, block
  * groups, free space tree, superblock and the groups in memory must agree on the chunks.
  */
 #include "tests/unit/unit.h"
@@ -124,7 +124,7 @@ static size_t count_items(struct world *w, uint64_t tree, uint8_t type)
 	return n;
 }
 
-/* Compare the item of a chunk, and its device extents, with the volume. @return bytes on the device */
+/* Compares the item of a chunk, and its device extents, with the volume. @return bytes on the device */
 static uint64_t expect_chunk(struct world *w, const struct volume_chunk *v, struct cursor *chunks,
 			     struct cursor *devices)
 {
@@ -261,7 +261,7 @@ static void make_options(unsigned i, struct btrkit_mkfs_options *o)
 	o->metadata = o->mixed ? o->data : i & 2 ? BTRKIT_PROFILE_SINGLE : BTRKIT_PROFILE_DUP;
 }
 
-/* Create chunks until the device is full, then remove all empty ones; an abort restores the state before. */
+/* Creates chunks until the device is full, then removes all empty ones; an abort restores the state before. */
 static void chunks_come_and_go(void **state)
 {
 	static const uint64_t types[] = { BG_DATA, BG_METADATA, BG_SYSTEM };

@@ -153,7 +153,7 @@ static void zlibs_own_checksum_is_not_checked(void **state)
 #endif
 
 #ifdef HAVE_LZO
-/* Append one segment at @at. @return where the next one begins */
+/* Appends one segment at @at. @return where the next one begins */
 static size_t lzo_put_segment(size_t at, const uint8_t *from, size_t n)
 {
 	static uint8_t work[LZO1X_1_MEM_COMPRESS];
@@ -196,7 +196,7 @@ static void lzo_streams(void **state)
 }
 
 /*
- * Make a stream whose first segment leaves @left bytes of its sector, with one more segment after it.
+ * Makes a stream whose first segment leaves @left bytes of its sector, with one more segment after it.
  * @return its length; 0 if no such size was found
  */
 static size_t lzo_stream_that_leaves(unsigned left, size_t *n)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Free space caches are created, replaced and removed; an interruption at any point must leave a consistent filesystem.
+ * Frees space caches are created, replaced and removed; an interruption at any point must leave a consistent
+ * filesystem.
  */
 #include "tests/unit/convert_rig.h"
 

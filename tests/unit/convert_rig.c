@@ -96,7 +96,7 @@ static void plant_v1(struct written *w, bool leftover)
 	btrkit_fs_close(fs);
 }
 
-/* Create a device on top of @below, which is not modified. */
+/* Creates a device on top of @below, which is not modified. */
 static void create(struct written *w, struct sparse *below)
 {
 	*w = (struct written){

@@ -21,17 +21,17 @@
 #define EXTENT_BYTES 8192u
 
 /*
- * Create a filesystem. The low bits of @variant choose features and sizes; TREE: with a free space tree; LEFTOVER: with
- * an item in that tree that belongs to no block group.
+ * Creates a filesystem. The low bits of @variant choose features and sizes; TREE: with a free space tree; LEFTOVER:
+ * with an item in that tree that belongs to no block group.
  */
 #define TREE 8u
 #define LEFTOVER 16u
 #define VARIANTS 16u
 void rig_make(struct written *w, unsigned variant);
-/* Set these fields in the superblocks. */
+/* Sets these fields in the superblocks. */
 void rig_put_super(struct written *w, uint64_t compat_ro, uint64_t cache_generation);
 
-/* Open the filesystem, do it and close the filesystem; an error fails the test. */
+/* Opens the filesystem, does it and closes the filesystem; an error fails the test. */
 struct btrkit_space_change rig_convert(struct written *w, enum btrkit_space_cache_kind to, unsigned flags);
 struct btrkit_space_summary rig_status(struct written *w);
 

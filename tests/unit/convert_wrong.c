@@ -22,7 +22,7 @@ static int forger_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t 
 	return below->ops->read(below, offset, buf, len);
 }
 
-/* Make the first free range one sector shorter. */
+/* Makes the first free range one sector shorter. */
 static bool forge(const struct forger *f, uint8_t *block)
 {
 	struct disk_header *h = (struct disk_header *)block;
@@ -209,7 +209,7 @@ static void wrong_extents_are_refused(void **state)
 	}
 }
 
-/* Add items to the top-level subvolume while @blocks can be reserved, at most @max. */
+/* Adds items to the top-level subvolume while @blocks can be reserved, at most @max. */
 static int fill_some(struct written *w, unsigned blocks, unsigned max)
 {
 	static uint64_t number;
@@ -242,7 +242,7 @@ static int fill_some(struct written *w, unsigned blocks, unsigned max)
 	return ret;
 }
 
-/* Fill until at most @spare bytes more than needed are available; a negative @spare: until there are too few. */
+/* Fills until at most @spare bytes more than needed are available; a negative @spare: until there are too few. */
 static void fill(struct written *w, int64_t spare)
 {
 	struct btrkit_space_change c;

@@ -226,7 +226,7 @@ static int count_gone(void *ctx, const struct item *item, struct btrkit_error *e
 	return 0;
 }
 
-/* Delete consecutive items, or all but one of them. */
+/* Deletes consecutive items, or all but one of them. */
 static void delete_many(struct world *w)
 {
 	static struct btrkit_key keys[ITEMS_MAX];

@@ -66,7 +66,7 @@ static int extract(struct rig *r, struct btrkit_extract_result *result, struct b
 	return btrkit_extract(r->fs, 5, NULL, 0, r->target, &opts, result, err);
 }
 
-/* Remove a directory with its contents. @return the number of names in it */
+/* Removes a directory with its contents. @return the number of names in it */
 static unsigned clear(const char *path)
 {
 	struct dirent *e;
@@ -390,7 +390,7 @@ static void put_some_of_each(struct rig *r)
 	hostile_inode(&r->h, 261, S_IFDIR | 0755, 1, 0);
 }
 
-/* Extract into a directory, or with @w into an archive. @return what the library call returned */
+/* Extracts into a directory, or with @w into an archive. @return what the library call returned */
 static int bring(struct rig *r, struct written *w, struct btrkit_extract_result *result, struct btrkit_error *err)
 {
 	const struct btrkit_extract_options opts = { .problem = problem, .problem_ctx = r };

@@ -135,7 +135,7 @@ static void expect_pieces(const struct model *m, uint64_t size, uint64_t enough)
 	assert_int_equal(free_map_pieces(m->map, size * SECTOR, enough), n < enough ? n : enough);
 }
 
-/* Add or remove a range that is entirely absent or present; any other change must be refused and change nothing. */
+/* Adds or removes a range that is entirely absent or present; any other change must be refused and change nothing. */
 static void change(struct model *m, uint64_t first, uint64_t n, bool add)
 {
 	const struct range r = sectors_of(first, n);
@@ -238,7 +238,7 @@ static void fill(struct model *m, uint64_t pieces, uint64_t phase)
 	}
 }
 
-/* Join maps with few and with many ranges, in all four combinations of forms. */
+/* Joins maps with few and with many ranges, in all four combinations of forms. */
 static void moves_join(void **state)
 {
 	static const uint64_t pieces[] = { 3, 700 };

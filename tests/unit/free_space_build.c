@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Build the free space tree from the extent tree of a synthetic filesystem with one block group, and compare it item by
- * item.
+ * Builds the free space tree from the extent tree of a synthetic filesystem with one block group, and compares it item
+ * by item.
  */
 #include "tests/unit/unit.h"
 
@@ -58,7 +58,7 @@ static size_t run_end(size_t from)
 	return to;
 }
 
-/* Choose @n free ranges at random; the first and the last sector may be free too. */
+/* Chooses @n free ranges at random; the first and the last sector may be free too. */
 static void draw_ranges(unsigned n)
 {
 	const size_t step = n ? SECTORS / n : SECTORS;
@@ -175,7 +175,7 @@ static int run(struct btrkit_fs *fs, const struct block_groups *groups, bool cou
 	return r;
 }
 
-/* Make an extent tree of everything that is not free. */
+/* Makes an extent tree of everything that is not free. */
 static struct btrkit_fs *make(struct block_groups *groups, size_t *num_extents)
 {
 	static const struct disk_extent_item extent = { { { 1 } }, { { 1 } }, { { EXTENT_FLAG_DATA } } };

@@ -147,7 +147,7 @@ static size_t run_end(const struct model *m, size_t from)
 }
 
 /*
- * Choose a batch that splits ranges (@how 0), merges ranges by freeing what is between them (1), inverts whole runs
+ * Chooses a batch that splits ranges (@how 0), merges ranges by freeing what is between them (1), inverts whole runs
  * (2), or does some of each (3). The model is changed too.
  */
 static size_t draw_batch(struct world *w, struct model *m, unsigned how, struct space_change *changes)
@@ -254,7 +254,7 @@ static void commit(struct world *w)
 	assert_int_equal(overlay_adopt_tree(w->o, &root, blocks, &w->t, NULL), 0);
 }
 
-/* Split and merge ranges repeatedly, crossing the thresholds back and forth. */
+/* Splits and merges ranges repeatedly, crossing the thresholds back and forth. */
 static void run_batches(uint32_t nodesize, uint64_t seed, unsigned batches)
 {
 	static struct space_change changes[BATCH_MAX];
@@ -314,7 +314,7 @@ static int change(struct world *w, size_t first, size_t end, bool free, struct b
 
 #define HIGH 33u /* above this number of ranges group 0 uses bitmaps */
 
-/* Mark every second one of 2 * @n sectors as used. */
+/* Marks every second one of 2 * @n sectors as used. */
 static void use_every_second(struct world *w, unsigned n)
 {
 	struct space_change changes[2 * HIGH];
@@ -378,7 +378,7 @@ static void extents_of_bitmaps(struct world *w)
 	put_info(w, HIGH + 4, 0);
 }
 
-/* Move or resize the only extent of the group. */
+/* Moves or resizes the only extent of the group. */
 static void replace_extent(struct world *w, size_t first, uint64_t length)
 {
 	const struct btrkit_key from = group_key(w, KEY_FREE_SPACE_EXTENT, 0, w->models[0].group.length),

@@ -18,7 +18,7 @@ void hostile_free(struct hostile *h)
 	h->n = 0;
 }
 
-/* Append an item with zeroed data. @return the data */
+/* Appends an item with zeroed data. @return the data */
 static void *add(struct hostile *h, struct btrkit_key key, size_t size)
 {
 	void *data = calloc(1, size);

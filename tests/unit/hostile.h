@@ -16,18 +16,18 @@ struct hostile {
 void hostile_init(struct hostile *h);
 void hostile_free(struct hostile *h);
 
-/* Add an inode of the type that @mode says. */
+/* Adds an inode of the type that @mode says. */
 void hostile_inode(struct hostile *h, uint64_t inode, uint32_t mode, uint32_t nlink, uint64_t size);
-/* Add the entry in a directory, or the back reference of the inode. */
+/* Adds the entry in a directory, or the back reference of the inode. */
 void hostile_entry(struct hostile *h, uint64_t dir, uint64_t index, const char *name, uint64_t inode, uint8_t type);
 void hostile_ref(struct hostile *h, uint64_t inode, uint64_t dir, uint64_t index, const char *name);
-/* Add both. */
+/* Adds both. */
 void hostile_name(struct hostile *h, uint64_t dir, uint64_t index, const char *name, uint64_t inode, uint8_t type);
 /* Inline data of a file or a symbolic link. */
 void hostile_data(struct hostile *h, uint64_t inode, const char *text);
 void hostile_xattr(struct hostile *h, uint64_t inode, const char *name, const char *value);
 
-/* Build the filesystem from all these items, and open it. */
+/* Builds the filesystem from all these items, and open it. */
 struct btrkit_fs *hostile_open(struct hostile *h, struct synthetic *s);
 
 #endif

@@ -5,7 +5,7 @@
 #include "lib/commit/txn.h"
 #include "lib/delayed/delayed.h"
 
-/* Make a transaction insert its delayed items and write full leaves far earlier than usual. */
+/* Makes a transaction insert its delayed items and write full leaves far earlier than usual. */
 static inline void txn_hurry(struct btrkit_txn *txn)
 {
 	txn->early_bytes = 0;

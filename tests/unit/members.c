@@ -67,7 +67,7 @@ static void take_note(void *ctx, const char *line)
 	strncat(notes, "\n", 999 - strlen(notes));
 }
 
-/* Open the devices that @which names by letters. */
+/* Opens the devices that @which names by letters. */
 static int open_some(struct rig *r, const char *which, unsigned flags, struct btrkit_fs **fs, struct btrkit_error *err)
 {
 	const struct btrkit_open_options opts = { .flags = flags, .note = take_note, .note_ctx = r->notes };
@@ -110,7 +110,7 @@ static void opened(struct rig *r, const char *which, unsigned flags, const char 
 	btrkit_fs_close(fs);
 }
 
-/* Apply @change to all superblocks of a device. */
+/* Applies @change to all superblocks of a device. */
 static void change_super(struct rig *r, unsigned i, void (*change)(struct disk_super *))
 {
 	for (unsigned mirror = 0; super_offset(mirror) + SUPER_SIZE <= SIZE; mirror++) {

@@ -9,12 +9,12 @@
 
 #define MEMORY_SUFFICES UINT64_MAX
 
-/* Start to count allocations of all threads. Number @at, counted from 0, fails; with @on all after it fail too. */
+/* Starts to count allocations of all threads. Number @at, counted from 0, fails; with @on all after it fail too. */
 void memory_count(uint64_t at, bool on);
-/* Stop counting and failing. @return the number of allocations */
+/* Stops counting and failing. @return the number of allocations */
 uint64_t memory_end(void);
 
-/* Stop counting and failing for a while. @return the argument for memory_resume() */
+/* Stops counting and failing for a while. @return the argument for memory_resume() */
 bool memory_pause(void);
 void memory_resume(bool counted);
 

@@ -32,7 +32,7 @@ static void need(int ret, const struct btrkit_error *err)
 		fail_msg("%s", btrkit_error_format(err, line, sizeof(line)));
 }
 
-/* Open the filesystem and read all of it; the dump validates each block and each item. */
+/* Opens the filesystem and reads all of it; the dump validates each block and each item. */
 static struct btrkit_fs *read_all(struct btrkit_io *const *ios, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -116,7 +116,7 @@ static void read_without(struct sparse *const *devices, unsigned n, unsigned wit
 	btrkit_fs_close(fs);
 }
 
-/* Try every set of missing devices that the metadata profile tolerates. @return the number of sets */
+/* Tries every set of missing devices that the metadata profile tolerates. @return the number of sets */
 static unsigned read_degraded(struct sparse *const *devices, unsigned n, enum btrkit_profile metadata)
 {
 	static const unsigned tolerated[] = {

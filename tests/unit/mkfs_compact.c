@@ -178,7 +178,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* Allocate data in random sizes, more than a group, then the trees, counted twice. @return gaps in the data */
+/* Allocates data in random sizes, more than a group, then the trees, counted twice. @return gaps in the data */
 static unsigned place_all(struct rig *r, uint64_t bytes, uint64_t seed)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -326,7 +326,7 @@ static void sizes_follow_the_options(void **state)
 #define SECTOR 4096u
 #define PIECE (128u << 10)
 
-/* Make a piece whose sectors all differ, also from those of other pieces. */
+/* Makes a piece whose sectors all differ, also from those of other pieces. */
 static struct mkfs_piece make_piece(uint8_t *bytes, uint8_t *sums, uint64_t number, uint32_t inode, bool packed)
 {
 	struct mkfs_piece p = { .inode = inode, .file_offset = number * PIECE, .data = bytes, .sums = sums };
@@ -377,7 +377,7 @@ static uint32_t sum_of(const struct mkfs_contents *c, uint64_t logical)
 	return 0;
 }
 
-/* Compare every sector of every copy, and its checksum. @return the number of extents */
+/* Compares every sector of every copy, and its checksum. @return the number of extents */
 static size_t check_contents(const struct rig *r, const struct mkfs_contents *c, uint64_t pieces)
 {
 	uint8_t sector[SECTOR], wanted[16];
@@ -407,7 +407,7 @@ static size_t check_contents(const struct rig *r, const struct mkfs_contents *c,
 	return c->num_extents;
 }
 
-/* Allocate until @left bytes of the open group remain, so that the next pieces cross its end. */
+/* Allocates until @left bytes of the open group remain, so that the next pieces cross its end. */
 static void leave_room(struct rig *r, uint64_t left)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -31,7 +31,7 @@ static void need(int ret, const struct btrkit_error *err)
 		fail_msg("%s", btrkit_error_format(err, line, sizeof(line)));
 }
 
-/* Change to a new working directory that has only a directory "tree". */
+/* Changes to a new working directory that has only a directory "tree". */
 static int enter(void **state)
 {
 	(void)state;
@@ -124,7 +124,7 @@ static int count_bytes(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-/* Open the filesystem; the audit compares all its structures, the dump validates each item. */
+/* Opens the filesystem; the audit compares all its structures, the dump validates each item. */
 static void check_made(struct made *m)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

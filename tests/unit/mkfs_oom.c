@@ -31,7 +31,7 @@ static void put(const char *name, size_t size, char what)
 	free(bytes);
 }
 
-/* Create a small tree with something of every kind, and an archive of it if there is a tar command. */
+/* Creates a small tree with something of every kind, and an archive of it if there is a tar command. */
 static int enter(void **state)
 {
 	(void)state;
@@ -89,7 +89,7 @@ struct quiet {
 	struct btrkit_io *below;
 };
 
-/* Make a filesystem while allocation number @at fails, and with @on all after it. @num: the number of allocations */
+/* Makes a filesystem while allocation number @at fails, and with @on all after it. @num: the number of allocations */
 static int make(struct sparse *s, const struct btrkit_mkfs_options *o, uint64_t at, bool on, uint64_t *num,
 		struct btrkit_error *err)
 {

@@ -316,7 +316,7 @@ static void move(struct model *m)
 	snprintf(e->name, sizeof(e->name), "%s", name);
 }
 
-/* Rename over another file, which is removed, or exchange the two. */
+/* Renames over another file, which is removed, or exchange the two. */
 static void move_over(struct model *m)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -342,7 +342,7 @@ static void add_entry(uint8_t *to, size_t *size, uint16_t tag, uint16_t perm, ui
 	*size += sizeof(d);
 }
 
-/* Write an ACL for the owner, user 7 (rwx), the group (r-x), the mask and others. @return its size */
+/* Writes an ACL for the owner, user 7 (rwx), the group (r-x), the mask and others. @return its size */
 static size_t make_acl(uint8_t *to, uint16_t owner, uint16_t mask, uint16_t other)
 {
 	const le32 version = le32_put(ACL_VERSION);

@@ -33,7 +33,7 @@ static size_t name_of(unsigned i, char name[32])
 	return (size_t)snprintf(name, 32, "%08x-file", i * 0x9e3779b9u);
 }
 
-/* Create a directory with many files, with low limits of memory. */
+/* Creates a directory with many files, with low limits of memory. */
 static void make(struct early *e, const struct rig_kind *kind)
 {
 	const struct btrkit_new_inode what = { .mode = S_IFDIR | 0755 };
@@ -59,7 +59,7 @@ static void destroy(struct early *e)
 	rig_destroy(&e->r);
 }
 
-/* Compare with the directory as a new handle finds it. */
+/* Compares with the directory as a new handle finds it. */
 static void expect_on_device(struct early *e, bool there)
 {
 	struct btrkit_fs *fs = rig_open(&e->r, 0, 0);

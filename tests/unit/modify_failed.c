@@ -42,7 +42,7 @@ static uint64_t make_subvolume(struct btrkit_txn *txn, const char *name)
 	return id;
 }
 
-/* Make a filesystem with a file, and with subvolumes, one of which the transaction has not used yet. */
+/* Makes a filesystem with a file, and with subvolumes, one of which the transaction has not used yet. */
 static struct btrkit_fs *begin(struct written *w, struct doing *d)
 {
 	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -290,7 +290,7 @@ static void refuses(struct btrkit_fs *fs, const struct btrkit_error *first)
 	assert_int_equal(btrkit_txn_start(fs, &txn, NULL), -EROFS);
 }
 
-/* Let call number @call of a commit in the middle of the transaction fail. @return whether there was such a call */
+/* Lets call number @call of a commit in the middle of the transaction fail. @return whether there was such a call */
 static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned states[3])
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT, last = BTRKIT_ERROR_INIT;

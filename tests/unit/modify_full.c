@@ -104,7 +104,7 @@ static void test_full(void **state)
 	free(bytes);
 }
 
-/* Fill the rest of the space with small files. Space that a failed write allocated is free again after a commit. */
+/* Fills the rest of the space with small files. Space that a failed write allocated is free again after a commit. */
 static void fill_rest(struct btrkit_fs *fs, const uint8_t *bytes, unsigned n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -244,7 +244,7 @@ static uint64_t make_extents(struct btrkit_txn *txn, const uint8_t *bytes)
 	return inode;
 }
 
-/* Create names until there is no space for metadata; all leaves but the last are shared with a snapshot. */
+/* Creates names until there is no space for metadata; all leaves but the last are shared with a snapshot. */
 static void fill_metadata(struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

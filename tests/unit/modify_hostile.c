@@ -55,7 +55,7 @@ static uint64_t take_snapshot(const char *name)
 	return id;
 }
 
-/* Make a directory, a file, a subvolume of several levels with a snapshot, and a subvolume that is partly deleted. */
+/* Makes a directory, a file, a subvolume of several levels with a snapshot, and a subvolume that is partly deleted. */
 static int make_base(void **state)
 {
 	uint8_t bytes[20000];
@@ -116,7 +116,7 @@ static void end(void)
 	rig_destroy(&rig);
 }
 
-/* Commit the false items, and continue with a new handle. */
+/* Commits the false items, and continues with a new handle. */
 static void tell(void)
 {
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
@@ -125,7 +125,7 @@ static void tell(void)
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 }
 
-/* Insert an item, or replace the one with that key. */
+/* Inserts an item, or replaces the one with that key. */
 static void put(uint64_t root, const struct btrkit_key *key, const void *data, uint32_t size)
 {
 	struct edit_tree *t;
@@ -165,7 +165,7 @@ static void put_in_top(const struct btrkit_key *key, const void *data, uint32_t 
 	rig_check(ret, &err);
 }
 
-/* Expect one of two results; a failure must have a message. After -EUCLEAN, start a new transaction. */
+/* Expects one of two results; a failure must have a message. After -EUCLEAN, start a new transaction. */
 static void expect_at(int ret, int wanted, int or, unsigned line)
 {
 	if (ret != wanted && ret != or)
@@ -281,7 +281,7 @@ static void test_inodes(void **state)
 		}
 }
 
-/* Expect the first @n bytes of the original file, then zeros up to @size, except for @len bytes of 'x' at @at. */
+/* Expects the first @n bytes of the original file, then zeros up to @size, except for @len bytes of 'x' at @at. */
 static void check_zeros(uint64_t n, uint64_t size, uint64_t at, size_t len)
 {
 	uint8_t *bytes = malloc(size + 1);

@@ -28,7 +28,7 @@ static void put(struct edit_tree *t, const struct btrkit_key *key, const void *d
 	rig_check(ret, &err);
 }
 
-/* Make a file whose inline extent is longer than a sector, and an empty file. */
+/* Makes a file whose inline extent is longer than a sector, and an empty file. */
 static void make_files(uint64_t *file, uint64_t *other)
 {
 	static uint8_t bytes[FILE_EXTENT_INLINE_START + SIZE];
@@ -137,7 +137,7 @@ static void test_snapshot_unknown(void **state)
 	session_end();
 }
 
-/* Overwrite a field in the root item of a subvolume. */
+/* Overwrites a field in the root item of a subvolume. */
 static void lie_of_root(uint64_t id, size_t at, const void *value, size_t size)
 {
 	struct edit_tree *roots;
@@ -183,7 +183,7 @@ static void test_snapshot_of_lies(void **state)
 	session_end();
 }
 
-/* Overwrite a field of an item. */
+/* Overwrites a field of an item. */
 static void lie(const struct btrkit_key *key, size_t at, const void *value, size_t size)
 {
 	struct edit_tree *t;
@@ -213,14 +213,14 @@ static struct disk_file_extent first_extent(uint64_t inode)
 	return d;
 }
 
-/* Commit an inconsistent state. */
+/* Commits an inconsistent state. */
 static void commit_lies(void)
 {
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 }
 
-/* Make a new file "kept" with KEPT preallocated bytes, followed on disk by the data of another file. */
+/* Makes a new file "kept" with KEPT preallocated bytes, followed on disk by the data of another file. */
 static uint64_t keep_space(void)
 {
 	static const uint8_t bytes[KEPT] = { 1 };
@@ -315,7 +315,7 @@ static void test_kept_and_written(void **state)
 	}
 }
 
-/* Count bytes of data with checksums from @from on. Fails if checksum items overlap. */
+/* Counts bytes of data with checksums from @from on. Fails if checksum items overlap. */
 static uint64_t count_summed(uint64_t from)
 {
 	uint64_t bytes = 0, end = from;

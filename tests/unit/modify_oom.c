@@ -209,7 +209,7 @@ static int open_fs(struct sparse *at, unsigned flags, struct btrkit_fs **fs, str
 	return btrkit_fs_open(&io, 1, &opts, fs, err);
 }
 
-/* Make a file, and enough others that the tree has two levels. */
+/* Makes a file, and enough others that the tree has two levels. */
 static uint64_t make_base(uint8_t *bytes)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;

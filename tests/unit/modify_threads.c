@@ -175,7 +175,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Replace one of the subvolumes in the table. */
+/* Replaces one of the subvolumes in the table. */
 static void manage_one(struct worker *w, unsigned serial)
 {
 	const unsigned at = w->number % MANAGERS + MANAGERS * pick(w, SUBVOLUMES / MANAGERS);
@@ -243,7 +243,7 @@ static void run_round(struct btrkit_fs *fs, unsigned round)
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 }
 
-/* Leave little space, so that there are commits while the threads work. */
+/* Leaves little space, so that there are commits while the threads work. */
 static void fill(struct btrkit_fs *fs)
 {
 	static const uint8_t bytes[64u << 10] = { 1 };

@@ -8,7 +8,7 @@
 
 #define SECTORS 300u
 
-/* Make a file with many extents. */
+/* Makes a file with many extents. */
 static uint64_t file(uint64_t root, const char *name)
 {
 	static const uint8_t bytes[4096] = { 1, 2, 3 };
@@ -20,7 +20,7 @@ static uint64_t file(uint64_t root, const char *name)
 	return inode;
 }
 
-/* Change an inode and add items for it as no library call does. */
+/* Changes an inode and adds items for it as no library call does. */
 static void leave(uint64_t root, uint64_t inode, int links, uint64_t flags, unsigned seal, bool orphan)
 {
 	static const struct ticket_need need = { .items = 200, .bytes = 100000 };
@@ -54,7 +54,7 @@ static void leave(uint64_t root, uint64_t inode, int links, uint64_t flags, unsi
 	assert_int_equal(op_end(&op, 0, NULL), 0);
 }
 
-/* Count the items of an inode, except for file data. */
+/* Counts the items of an inode, except for file data. */
 static unsigned items_of(uint64_t root, uint64_t inode)
 {
 	struct btrkit_key key = KEY(inode, 0, 0);
@@ -111,7 +111,7 @@ static void test_left(void **state)
 	session_end();
 }
 
-/* Remove the last name without deleting the inode; the rest must follow when the subvolume is cleaned. */
+/* Removes the last name without deleting the inode; the rest must follow when the subvolume is cleaned. */
 static void test_nameless(void **state)
 {
 	static const struct ticket_need need = { .items = 20, .bytes = 1000 };

@@ -91,7 +91,7 @@ static void data_references_are_as_counted(void **state)
 	end(&b);
 }
 
-/* Find two references with the same hash; among this many there are some. */
+/* Finds two references with the same hash; among this many there are some. */
 static void find_collision(struct extent_ref *a, struct extent_ref *b)
 {
 	enum {

@@ -43,7 +43,7 @@ static void commit(void)
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 }
 
-/* Make above/ with above/below/inside/ and the file above/file; a file other; and a subvolume. */
+/* Makes above/ with above/below/inside/ and the file above/file; a file other; and a subvolume. */
 static int begin(void **state)
 {
 	(void)state;
@@ -69,7 +69,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Change the type in the DIR_ITEM of a name, which must be alone in its item. */
+/* Changes the type in the DIR_ITEM of a name, which must be alone in its item. */
 static void make_lie(uint64_t dir, const char *name, uint8_t type)
 {
 	const struct btrkit_key key = KEY(dir, KEY_DIR_ITEM, dir_name_hash(name, strlen(name)));
@@ -89,7 +89,7 @@ static struct btrkit_place place(uint64_t dir, const char *name)
 	return (struct btrkit_place){ BTRKIT_TOP_LEVEL, dir, name, strlen(name) };
 }
 
-/* Expect a failure with a location; continue with a new transaction. */
+/* Expects a failure with a location; continues with a new transaction. */
 static void expect_told(int ret)
 {
 	assert_int_equal(ret, -EUCLEAN);
@@ -171,7 +171,7 @@ static void types_that_lie(void **state)
 
 static atomic_bool done;
 
-/* Let one name be a file and a directory in turn. */
+/* Lets one name be a file and a directory in turn. */
 static void *exchange(void *unused)
 {
 	const struct btrkit_place a = place(above, "file"), b = place(above, "below");

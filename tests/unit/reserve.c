@@ -122,7 +122,7 @@ static void attribute(struct plan *p, struct subvolume_model *m, unsigned i, uin
 	done(p, ret, &err);
 }
 
-/* Replace the contents of a file with those of another one by cloning. */
+/* Replaces the contents of a file with those of another one by cloning. */
 static void share(struct plan *p, struct subvolume_model *m, unsigned i)
 {
 	struct subvolume_model *from = some(p);
@@ -238,7 +238,7 @@ static void check_file(struct plan *p, const struct subvolume_model *m, const st
 	assert_memory_equal(p->back, make_bytes(p, f), f->size);
 }
 
-/* Compare some of the files, and check that deleted ones do not exist. */
+/* Compares some of the files, and checks that deleted ones do not exist. */
 static void check_files(struct plan *p)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -260,7 +260,7 @@ static void check_files(struct plan *p)
 	}
 }
 
-/* Stop protecting the blocks of the last audited state, since a newer one is committed now. */
+/* Stops protecting the blocks of the last audited state, since a newer one is committed now. */
 static void release(struct rig *r)
 {
 	for (unsigned i = 0; i < r->n; i++) {

@@ -58,7 +58,7 @@ static void make_files(struct btrkit_fs *fs)
 
 static const struct ticket_need need = { .items = FILES };
 
-/* Do what an operation does between its reservation and entering the gate. */
+/* Does what an operation does between its reservation and entering the gate. */
 static void reserve(void)
 {
 	struct tickets *t = txn->tickets;
@@ -119,7 +119,7 @@ static void check_promise(void)
 	}
 }
 
-/* Enter the gate late, and use the reservation. */
+/* Enters the gate late, and use the reservation. */
 static void *use(void *unused)
 {
 	const struct timespec while_others_go_on = { .tv_nsec = 100000000 };

@@ -38,7 +38,7 @@ static void commit(struct scene *s)
 	rig_check(btrkit_txn_commit(s->txn, NULL, &err), &err);
 }
 
-/* Make files of single sectors with holes between them. */
+/* Makes files of single sectors with holes between them. */
 static void make_files(struct scene *s)
 {
 	static const uint8_t sector[4096] = { 1 };
@@ -78,7 +78,7 @@ static void same_bytes(struct edit_tree *t, const struct btrkit_key *key)
 	rig_check(edit_bytes(t, key, &data, &size, &err), &err);
 }
 
-/* Copy each leaf by changing its first item. @return the number of leaves */
+/* Copies each leaf by changing its first item. @return the number of leaves */
 static uint64_t copy_leaves(struct scene *s, uint64_t root)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -182,7 +182,7 @@ static void run_shared(const struct rig_kind *kind)
 	close_scene(&s, &r);
 }
 
-/* Remove extents from every leaf until removing one more would merge it with a neighbour. */
+/* Removes extents from every leaf until removing one more would merge it with a neighbour. */
 static void thin_out(struct scene *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -220,7 +220,7 @@ static void thin_out(struct scene *s)
 	commit(s);
 }
 
-/* Remove an extent from every second leaf. @return the number of these leaves */
+/* Removes an extent from every second leaf. @return the number of these leaves */
 static uint64_t join_leaves(struct scene *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

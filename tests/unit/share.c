@@ -133,7 +133,7 @@ static uint64_t parent_of(const struct synthetic *s, const struct ref *r)
 	return r->root_or_parent == THIS_LEAF ? s->fs_root : r->root_or_parent;
 }
 
-/* Write the item of extent @i, with its inline references, to @to. @return its size */
+/* Writes the item of extent @i, with its inline references, to @to. @return its size */
 static uint32_t put_extent_item(const struct synthetic *s, size_t i, uint8_t *to)
 {
 	struct disk_extent_item *head = (struct disk_extent_item *)to;
@@ -188,7 +188,7 @@ static size_t put_keyed(const struct synthetic *s, size_t i, struct syn_item *to
 }
 
 /*
- * Make the extent tree: the item of the leaf of the file, with a reference of each of @owners, then those of its
+ * Makes the extent tree: the item of the leaf of the file, with a reference of each of @owners, then those of its
  * extents.
  */
 static size_t make_extent_tree(const struct synthetic *s, const uint64_t *owners, size_t num_owners)

@@ -74,7 +74,7 @@ static unsigned in_runs(unsigned i)
 	return i * 389u % EXTENTS;
 }
 
-/* Make a file in which each extent is referred to by @each file extents in a row. */
+/* Makes a file in which each extent is referred to by @each file extents in a row. */
 static void make_file(order_fn order, unsigned each)
 {
 	inode_item = (struct disk_inode_item){ .generation = le64_put(BEFORE), .transid = le64_put(BEFORE) };
@@ -99,7 +99,7 @@ static void make_file(order_fn order, unsigned each)
 	}
 }
 
-/* Make the item of a block to which @num_owners trees refer, one or two. */
+/* Makes the item of a block to which @num_owners trees refer, one or two. */
 static struct syn_item make_block_item(struct block_item *b, uint64_t bytenr, unsigned level, unsigned num_owners)
 {
 	assert_in_range(num_owners, 1, 2);
@@ -123,7 +123,7 @@ struct listing {
 	unsigned shared_leaf; /* number of the leaf to which another tree refers, if not 0 */
 };
 
-/* Make the items of blocks and of the data. The leaves of the file are stored from @leaves on. */
+/* Makes the items of blocks and of the data. The leaves of the file are stored from @leaves on. */
 static size_t make_extent_tree(const struct synthetic *s, const struct listing *what, uint64_t leaves)
 {
 	const order_fn order = what->order;
@@ -165,7 +165,7 @@ static int count_shared(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return 0;
 }
 
-/* List all files. @return the number of shared rows */
+/* Lists all files. @return the number of shared rows */
 static unsigned list(const struct listing *what, struct btrkit_fiemap_stats *stats)
 {
 	unsigned shared = 0;
@@ -214,7 +214,7 @@ static unsigned first_of(unsigned leaf)
 }
 
 /*
- * Count the leaves of the extent tree that are entered if the extents of the leaves of the file from @leaf to before
+ * Counts the leaves of the extent tree that are entered if the extents of the leaves of the file from @leaf to before
  * @end are looked up in order, beginning in the leaf *@here.
  */
 static unsigned leaves_entered(order_fn order, unsigned leaf, unsigned end, unsigned *here)
@@ -384,7 +384,7 @@ enum lost {
 /* The leaf begins with the second item of this extent. The first one already says that it is shared. */
 #define LAST_BEFORE (5 * OTHER_LEAVES - 1)
 
-/* Add an item before tree_items[@at]. @return the number of items */
+/* Adds an item before tree_items[@at]. @return the number of items */
 static size_t add_item(size_t n, size_t at, struct syn_item item)
 {
 	assert_true(n < ARRAY_SIZE(tree_items));
@@ -393,7 +393,7 @@ static size_t add_item(size_t n, size_t at, struct syn_item item)
 	return n + 1;
 }
 
-/* Make and open the filesystem. */
+/* Makes and open the filesystem. */
 static struct btrkit_fs *open_holed(struct holed *h, struct synthetic *s, order_fn order, enum lost lost)
 {
 	const struct listing what = { order, 1, 0, 0, 0 };
@@ -473,7 +473,7 @@ static void ask(struct asked *a, order_fn order, enum lost lost)
 	cursor_init(&a->c, a->fs, &root);
 }
 
-/* Go to an item of the file. */
+/* Goes to an item of the file. */
 static void ask_at(struct asked *a, unsigned extent)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -481,7 +481,7 @@ static void ask_at(struct asked *a, unsigned extent)
 	assert_int_equal(cursor_find(&a->c, &KEY(INODE, KEY_EXTENT_DATA, extent * (uint64_t)LENGTH), &err), 0);
 }
 
-/* Enter the leaf that begins with the extent. */
+/* Enters the leaf that begins with the extent. */
 static void ask_leaf(struct asked *a, unsigned extent, bool one_inode)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -48,7 +48,7 @@ static void linked(struct source *s, uint32_t parent, const char *name, uint32_t
 	assert_int_equal(try_link(s, parent, name, inode, NULL), 0);
 }
 
-/* Find an inode by its path: source_finish() renumbers inodes. */
+/* Finds an inode by its path: source_finish() renumbers inodes. */
 static uint32_t at_path(const struct source *s, const char *path)
 {
 	uint32_t inode = 0;
@@ -64,7 +64,7 @@ static uint32_t at_path(const struct source *s, const char *path)
 	return inode;
 }
 
-/* Compare the inodes, in order of their numbers, with a text of subvolumes, numbers and paths. */
+/* Compares the inodes, in order of their numbers, with a text of subvolumes, numbers and paths. */
 static void assert_order(const struct source *s, const char *wanted)
 {
 	char text[2000] = "", path[200];

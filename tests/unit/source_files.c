@@ -28,7 +28,7 @@ static const char lines[] = "/ 4096 40755 2 0 0 0 1.1 - - - user.a=b\n"
 			    "/dir/file 3 100644 1 0 0 0 1.1 file - -\n"
 			    "/dir/none 0 100644 1 0 0 0 1.1 - - -\n";
 
-/* Change to a new, empty working directory. */
+/* Changes to a new, empty working directory. */
 static int make_tree(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Free space from the extent tree, the free space tree and the v1 cache, on a synthetic filesystem with one block
+ * Frees space from the extent tree, the free space tree and the v1 cache, on a synthetic filesystem with one block
  * group: random contents agree, differences are located, and contradictions are reported.
  */
 #include "tests/unit/unit.h"
@@ -150,7 +150,7 @@ static void plan_tree(bool bitmaps)
 	p.tree[0] = (struct syn_item){ KEY(SYN_LOGICAL, KEY_FREE_SPACE_INFO, SYN_LENGTH), &p.info, sizeof(p.info) };
 }
 
-/* Store the free ranges as entries; with @bitmap, those of one sector as bits of a single bitmap. */
+/* Stores the free ranges as entries; with @bitmap, those of one sector as bits of a single bitmap. */
 static void plan_cache(bool bitmap)
 {
 	uint8_t bits[SECTOR] = { 0 };
@@ -189,7 +189,7 @@ static void plan_file(void)
 	p.file.disk_num_bytes = p.file.num_bytes = le64_put(PAGES * SECTOR);
 }
 
-/* Make a plan in which everything agrees. The first and the last sector are random too. */
+/* Makes a plan in which everything agrees. The first and the last sector are random too. */
 static void plan(unsigned density, bool bitmaps)
 {
 	p = (struct plan){ .sums = true, .compat_ro = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID };
@@ -206,7 +206,7 @@ static void plan(unsigned density, bool bitmaps)
 	plan_cache(bitmaps);
 }
 
-/* Write the entries into pages, followed by the bitmap. The file has its maximum size. */
+/* Writes the entries into pages, followed by the bitmap. The file has its maximum size. */
 static void put_pages(struct synthetic *s)
 {
 	size_t at = PAGES * sizeof(le32) + sizeof(le64), page = 0;
@@ -274,7 +274,7 @@ static enum space_source source_of(const struct space_load_stats *n)
 				   n->by_extents * SPACE_FROM_EXTENTS);
 }
 
-/* Load the group from each source, as if the superblock declared it valid. */
+/* Loads the group from each source, as if the superblock declared it valid. */
 static void load_all(struct btrkit_fs *fs, struct result *r)
 {
 	const struct super super = fs->super;

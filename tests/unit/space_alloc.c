@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Allocate, use and free space of new filesystems, at random and until it is full, compared with an array of all
+ * Allocates, use and free space of new filesystems, at random and until it is full, compared with an array of all
  * sectors: nothing is allocated twice, nor anything of a superblock or of the last commit.
  */
 #include "tests/unit/unit.h"
@@ -117,7 +117,7 @@ static uint64_t count(const struct world *w, enum state state)
 	return n;
 }
 
-/* Allocate all space of @type in pieces. @return the number of bytes */
+/* Allocates all space of @type in pieces. @return the number of bytes */
 static uint64_t alloc_all(struct world *w, uint64_t type, uint64_t min, uint64_t max, uint64_t align)
 {
 	const bool fresh = !space_next_touched(w->space, NULL);
@@ -221,7 +221,7 @@ struct held {
 	enum state state;
 };
 
-/* Compare the recorded changes, by sector: 1: freed; -1: used. */
+/* Compares the recorded changes, by sector: 1: freed; -1: used. */
 static void expect_changes(struct world *w, int8_t *changes)
 {
 	for (size_t i = 0; i < space_num_groups(w->space); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Only included by space.c: changes to its plan, and the reports that must follow. */
 
-/* Find the first item after the first range that covers at least two sectors in the free space tree. */
+/* Finds the first item after the first range that covers at least two sectors in the free space tree. */
 static struct syn_item *long_range(void)
 {
 	for (size_t i = 2; i < p.num_tree; i++)

@@ -187,7 +187,7 @@ static void handles_agree(void **state)
 #define PIECE (64ull << 10)
 
 /*
- * Allocate all data space in pieces and free some: freed space must be found in the next transaction, and not before.
+ * Allocates all data space in pieces and free some: freed space must be found in the next transaction, and not before.
  */
 static void what_is_freed_is_found_later(void **state)
 {

@@ -300,7 +300,7 @@ static struct model *deletable(struct plan *p)
 	return NULL;
 }
 
-/* Delete a subvolume in small steps, each in its own transaction, as if there had been a crash after each. */
+/* Deletes a subvolume in small steps, each in its own transaction, as if there had been a crash after each. */
 static void drop_slowly(struct plan *p, struct rig *r)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -384,7 +384,7 @@ static void test_plans(void **state)
 			run(&kinds[i], seed * 1000 + i);
 }
 
-/* Mark a subvolume as received. */
+/* Marks a subvolume as received. */
 static void receive(struct btrkit_txn *txn, uint64_t id)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

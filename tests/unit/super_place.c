@@ -130,7 +130,7 @@ static void test_states(void **state)
 }
 
 /*
- * Write one superblock after the other as Linux does: after the last one, or to the other zone, which is reset first.
+ * Writes one superblock after the other as Linux does: after the last one, or to the other zone, which is reset first.
  * @finished: the device reports a zone as full when no more superblock fits into it
  */
 static void write_next(struct device *d, uint64_t generation, bool finished)

@@ -45,7 +45,7 @@ void syn_put_super(struct synthetic *s, unsigned mirror, struct disk_super *supe
 	assert_int_equal(btrkit_io_write(s->io, super_offset(mirror), super, sizeof(*super), NULL), 0);
 }
 
-/* Write both copies of a block. @return its address */
+/* Writes both copies of a block. @return its address */
 static uint64_t put_block(struct synthetic *s, uint8_t *block, uint64_t owner, uint32_t nritems, uint8_t level)
 {
 	struct disk_header *h = (struct disk_header *)block;
@@ -65,7 +65,7 @@ static uint64_t put_block(struct synthetic *s, uint8_t *block, uint64_t owner, u
 	return at;
 }
 
-/* Write a leaf with as many of the items as fit; *used: how many these are. */
+/* Writes a leaf with as many of the items as fit; *used: how many these are. */
 static uint64_t put_leaf(struct synthetic *s, uint64_t owner, const struct syn_item *items, size_t n, size_t *used)
 {
 	uint8_t block[SYN_NODESIZE] = { 0 };
@@ -87,7 +87,7 @@ struct child {
 	uint64_t bytenr;
 };
 
-/* Write the next level for @n children, and overwrite @children with the new nodes. @return the number of nodes */
+/* Writes the next level for @n children, and overwrites @children with the new nodes. @return the number of nodes */
 static size_t put_level(struct synthetic *s, uint64_t owner, struct child *children, size_t n, uint8_t level)
 {
 	/* Few children per node, so that a few hundred items make several levels. */

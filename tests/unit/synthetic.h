@@ -42,7 +42,7 @@ struct synthetic {
 	uint64_t compat_ro, cache_generation;
 };
 
-/* Make the whole filesystem, with these items in tree 5. A failure fails the test. */
+/* Makes the whole filesystem, with these items in tree 5. A failure fails the test. */
 void syn_create(struct synthetic *s, const struct syn_item *items, size_t n);
 
 /*
@@ -62,13 +62,13 @@ void syn_add_root_item(struct synthetic *s, const struct syn_item *item);
 
 void syn_destroy(struct synthetic *s);
 
-/* Read one copy of a block, to damage it; write it back with syn_put(), which renews the checksum if @sign is set. */
+/* Reads one copy of a block, to damage it; writes it back with syn_put(), which renews the checksum if @sign is set. */
 void syn_get(struct synthetic *s, uint64_t bytenr, unsigned copy, uint8_t block[SYN_NODESIZE]);
 void syn_put(struct synthetic *s, uint64_t bytenr, unsigned copy, uint8_t block[SYN_NODESIZE], int sign);
 void syn_get_super(struct synthetic *s, unsigned mirror, struct disk_super *super);
 void syn_put_super(struct synthetic *s, unsigned mirror, struct disk_super *super, int sign);
 
-/* Open the filesystem; from then on the handle owns the device. @return what btrkit_fs_open() returned */
+/* Opens the filesystem; from then on the handle owns the device. @return what btrkit_fs_open() returned */
 int syn_open(struct synthetic *s, const struct btrkit_open_options *opts, struct btrkit_fs **fs,
 	     struct btrkit_error *err);
 

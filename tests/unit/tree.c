@@ -545,7 +545,7 @@ static void threads_share_a_handle(void **state)
 	btrkit_fs_close(fs);
 }
 
-/* Turn tree 5 into subvolume 300, so that there are lower numbers and higher ones. */
+/* Turns tree 5 into subvolume 300, so that there are lower numbers and higher ones. */
 static void subvolumes_end_with_the_highest(void **state)
 {
 	struct disk_item *item;

@@ -30,7 +30,7 @@ static struct btrkit_key key_of(uint32_t i)
 	return KEY(1000 + i / 7, TYPE, i);
 }
 
-/* Insert or delete @n items of the top-level subvolume. */
+/* Inserts or deletes @n items of the top-level subvolume. */
 static void toggle(struct btrkit_txn *txn, uint32_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -202,7 +202,7 @@ static void what_cannot_begin(void **state)
 	written_destroy(&w);
 }
 
-/* Compare the primary superblock with a mirror: they may differ only in location. */
+/* Compares the primary superblock with a mirror: they may differ only in location. */
 static struct disk_super get_super(struct written *w)
 {
 	struct disk_super primary, mirror;
@@ -450,7 +450,7 @@ static void what_was_written_can_be_verified(void **state)
 	written_destroy(&w);
 }
 
-/* Make a quota tree as `btrfs quota enable` does, as far as transactions look at it. */
+/* Makes a quota tree as `btrfs quota enable` does, as far as transactions look at it. */
 static void enable_quota(struct btrkit_fs *fs, uint64_t flags, uint64_t generation)
 {
 	const struct disk_qgroup_status status = { .version = le64_put(1),
@@ -485,7 +485,7 @@ static struct qgroup_status get_quota(struct btrkit_fs *fs)
 	return status;
 }
 
-/* Change a tree that is not subject to quotas. */
+/* Changes a tree that is not subject to quotas. */
 static void change_device_tree(struct btrkit_txn *txn)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

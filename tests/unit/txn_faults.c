@@ -15,7 +15,7 @@
 #define ITEMS 60u
 #define TYPE 99u
 
-/* Add the items of round @round; some rounds also create a chunk. */
+/* Adds the items of round @round; some rounds also create a chunk. */
 static int edit(struct btrkit_txn *txn, unsigned round, struct btrkit_error *err)
 {
 	struct edit_tree *t = NULL;
@@ -51,7 +51,7 @@ static unsigned last_round(struct btrkit_fs *fs)
 	return last;
 }
 
-/* Make a filesystem with one committed round. */
+/* Makes a filesystem with one committed round. */
 static void make(struct written *w, uint32_t nodesize)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -207,7 +207,7 @@ static void a_full_disk_is_met_before_anything_is_written(void **state)
 	written_destroy(&w);
 }
 
-/* Run a round in which allocation number @at fails. @num: the number of allocations; @return the first error */
+/* Runs a round in which allocation number @at fails. @num: the number of allocations; @return the first error */
 static int one_round(struct written *w, unsigned round, uint64_t at, uint64_t *num, enum btrkit_commit_state *reached,
 		     struct btrkit_error *err)
 {

@@ -55,7 +55,7 @@ static unsigned pick(unsigned below)
 	return (unsigned)((seed >> 33) % below);
 }
 
-/* Write data that nothing refers to: its space is freed again, but the write must be safe too. */
+/* Writes data that nothing refers to: its space is freed again, but the write must be safe too. */
 static int put_data(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	uint8_t bytes[40 * SECTOR];
@@ -66,7 +66,7 @@ static int put_data(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret ? ret : txn_write_data(txn, r.start, bytes, r.length, err);
 }
 
-/* Add the items of a round, delete those of the round @keep before it, and reserve @blocks more blocks. */
+/* Adds the items of a round, deletes those of the round @keep before it, and reserves @blocks more blocks. */
 static int edit(struct btrkit_txn *txn, unsigned round, unsigned keep, unsigned blocks, struct btrkit_error *err)
 {
 	uint8_t bytes[500] = { 0 };
@@ -179,7 +179,7 @@ static void expect_space(struct rig *r, struct space *s)
 	btrkit_fs_close(fs);
 }
 
-/* Check with every set of lost devices that the profile tolerates. @return the number of sets */
+/* Checks with every set of lost devices that the profile tolerates. @return the number of sets */
 static unsigned lose(struct rig *r, unsigned spare, unsigned round)
 {
 	unsigned n = 0;
@@ -245,7 +245,7 @@ static enum btrkit_commit_state expected_state(const struct rig *r, uint64_t lef
 	return left <= mirrors + 3 * r->n ? BTRKIT_COMMIT_UNKNOWN : BTRKIT_COMMIT_OLD;
 }
 
-/* Let call number @call of @calls in a commit fail. */
+/* Lets call number @call of @calls in a commit fail. */
 static void fail_at(const struct rig *base, const struct rig_kind *kind, uint64_t call, uint64_t calls,
 		    uint64_t mirrors)
 {
@@ -383,7 +383,7 @@ static void what_is_reserved_can_be_had(void **state)
 #define EXTENTS 14000u
 #define EXTENT (256u << 10)
 
-/* Allocate space for data, and create a chunk if there is none. */
+/* Allocates space for data, and creates a chunk if there is none. */
 static struct range place(struct btrkit_txn *txn)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -403,7 +403,7 @@ static struct range place(struct btrkit_txn *txn)
 
 #define INODE 5000u
 
-/* Make a file without checksums that is an orphan. */
+/* Makes a file without checksums that is an orphan. */
 static void put_inode(struct btrkit_txn *txn, struct edit_tree *t)
 {
 	const struct disk_inode_item d = { .generation = le64_put(txn->generation),
@@ -416,7 +416,7 @@ static void put_inode(struct btrkit_txn *txn, struct edit_tree *t)
 	rig_check(edit_insert(t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, INODE), "", 0, &err), &err);
 }
 
-/* Add the extents of that file, or remove every second one, which leaves as many free ranges. */
+/* Adds the extents of that file, or removes every second one, which leaves as many free ranges. */
 static void scatter(struct btrkit_txn *txn, struct range *at, bool add)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -283,13 +283,13 @@ void rig_hold(struct rig *r)
 	btrkit_fs_close(fs);
 }
 
-/* Multiply by two in the Galois field of RAID6. */
+/* Multiplies by two in the Galois field of RAID6. */
 static uint8_t twice(uint8_t x)
 {
 	return (uint8_t)(x << 1 ^ (x & 0x80 ? 0x1d : 0));
 }
 
-/* Compare P and Q with their definition, for each sector of the strips. */
+/* Compares P and Q with their definition, for each sector of the strips. */
 static void check_row(struct rig *r, const struct volume_chunk *c, uint64_t row)
 {
 	const struct raid_shape shape = { c->type, c->num_stripes };

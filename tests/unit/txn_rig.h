@@ -41,11 +41,11 @@ struct rig {
 };
 
 void rig_make(struct rig *r, const struct rig_kind *kind);
-/* Make a copy; later writes to either do not affect the other, but @from must live as long as the copy. */
+/* Makes a copy; later writes to either do not affect the other, but @from must live as long as the copy. */
 void rig_clone(struct rig *r, const struct rig *from);
 void rig_destroy(struct rig *r);
 
-/* Open the filesystem with BTRKIT_OPEN_* @flags, without the devices in the bit mask @lost. */
+/* Opens the filesystem with BTRKIT_OPEN_* @flags, without the devices in the bit mask @lost. */
 struct btrkit_fs *rig_open(struct rig *r, unsigned flags, unsigned lost);
 /* The same if it may fail. */
 int rig_try_open(struct rig *r, unsigned flags, unsigned lost, struct btrkit_fs **fs, struct btrkit_error *err);
@@ -64,9 +64,9 @@ void rig_verify(struct rig *r);
 /* The same, but the findings AUDIT_* @known are allowed instead of AUDIT_ITEMS. */
 void rig_check_but(struct rig *r, unsigned known);
 
-/* Fail the test with the message of the error if @ret is not 0. */
+/* Fails the test with the message of the error if @ret is not 0. */
 void rig_check(int ret, const struct btrkit_error *err);
-/* Fail if @ret is not @wanted. It may be called in any thread, so it ends the process. */
+/* Fails if @ret is not @wanted. It may be called in any thread, so it ends the process. */
 void rig_expect(int ret, int wanted, const struct btrkit_error *err);
 
 #endif

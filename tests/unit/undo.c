@@ -458,7 +458,7 @@ static void several_end(struct several *s)
 	}
 }
 
-/* Undo with the devices in an order given as digits. If it is refused, nothing may be written. */
+/* Undos with the devices in an order given as digits. If it is refused, nothing may be written. */
 static int several_undo(struct several *s, const char *order, unsigned flags, struct btrkit_error *err)
 {
 	const struct btrkit_undo_options opts = { .flags = flags };

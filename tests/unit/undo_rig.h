@@ -39,7 +39,7 @@ void rig_end(struct rig *r);
 int rig_undo(struct rig *r, struct sparse *device, struct btrkit_undo_result *result, struct btrkit_error *err);
 void rig_must_undo(struct rig *r, struct sparse *device);
 
-/* Write 5,000 bytes. */
+/* Writes 5,000 bytes. */
 void rig_write(struct rig *r, uint64_t at, uint8_t byte);
 /* Write in three steps, the superblock last, as writers of filesystems do, then close. */
 void rig_use(struct rig *r);

@@ -209,7 +209,7 @@ static void describe_block(uint64_t bytenr)
 	memcpy(at + 1, &h->owner, sizeof(h->owner));
 }
 
-/* Write the trees, and the extent tree for them. */
+/* Writes the trees, and the extent tree for them. */
 static void make(void)
 {
 	uint64_t first;

@@ -31,7 +31,7 @@ struct rig {
 	size_t blocks_5, blocks_257; /* of the trees */
 };
 
-/* Make the file trees. Then come the items of the extent tree, which tests may change before rig_finish(). */
+/* Makes the file trees. Then come the items of the extent tree, which tests may change before rig_finish(). */
 void rig_begin(struct rig *r);
 void rig_finish(struct rig *r);
 

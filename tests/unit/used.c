@@ -36,7 +36,7 @@ static const struct rig_kind kinds[] = {
 	{ "raid6", BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, false, 4096, 2, 5, { 160, 200, 160, 160, 160 } },
 };
 
-/* Make files of many sizes in several transactions, and delete some: extents with gaps between them. */
+/* Makes files of many sizes in several transactions, and deletes some: extents with gaps between them. */
 static void fill(struct rig *r)
 {
 	static const size_t sizes[] = { 100, 5000, 70000, 200000, 1500000, 4096, 333333, 65536 };
@@ -226,7 +226,7 @@ static void rest_close(struct btrkit_io *io)
 	(void)io;
 }
 
-/* Check every copy of everything, and all parity. */
+/* Checks every copy of everything, and all parity. */
 static void check_rest(struct rig *r, const struct ranges *ranges)
 {
 	static const struct btrkit_io_ops ops = { .read = rest_read, .close = rest_close };

@@ -357,7 +357,7 @@ static void what_differs_is_named(void **state)
 
 static const struct btrkit_mkfs_subvolume subvolume[] = { { .path = "sub" } };
 
-/* Replace @from by @to: expect so many lines with differences, the last of which ends with @end. */
+/* Replaces @from by @to: expect so many lines with differences, the last of which ends with @end. */
 static void check_names(const char *from, const char *to, size_t len, unsigned differences, const char *end)
 {
 	struct btrkit_mkfs_source s;

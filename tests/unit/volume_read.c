@@ -52,7 +52,7 @@ static void watch(void *ctx, const struct btrkit_bad_read *bad)
 	}
 }
 
-/* Multiply by 2^i in the Galois field with the polynomial 0x11d. */
+/* Multiplies by 2^i in the Galois field with the polynomial 0x11d. */
 static uint8_t times_power(uint8_t b, unsigned i)
 {
 	while (i--)
@@ -66,7 +66,7 @@ static void put(struct rig *r, unsigned stripe, unsigned full_stripe, const uint
 			 0);
 }
 
-/* Write the full stripes of RAID0 and RAID10: consecutive strips, each to as many devices as there are copies. */
+/* Writes the full stripes of RAID0 and RAID10: consecutive strips, each to as many devices as there are copies. */
 static void lay_plain(struct rig *r, unsigned copies)
 {
 	for (unsigned full_stripe = 0; full_stripe < ROWS; full_stripe++)
@@ -173,7 +173,7 @@ static int read_at(struct rig *r, size_t at, size_t len, struct btrkit_error *er
 	return volume_read(r->v, LOGICAL + at, buf, len, verify, &e, err);
 }
 
-/* Read a sector of each strip. @return how many can be read */
+/* Reads a sector of each strip. @return how many can be read */
 static unsigned readable(struct rig *r)
 {
 	unsigned n = 0;
@@ -183,7 +183,7 @@ static unsigned readable(struct rig *r)
 	return n;
 }
 
-/* Look up the counters by device id; missing devices come last in the volume. */
+/* Looks up the counters by device id; missing devices come last in the volume. */
 static struct volume_errors errors(struct rig *r, unsigned device)
 {
 	for (size_t i = 0; i < volume_num_devices(r->v); i++)

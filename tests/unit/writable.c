@@ -218,7 +218,7 @@ static struct disk_dev_extent dev_extent(uint64_t chunk, uint64_t length)
 }
 
 /*
- * Make a filesystem with these items in its device tree. The root item of that tree comes before that of tree 5, which
+ * Makes a filesystem with these items in its device tree. The root item of that tree comes before that of tree 5, which
  * syn_put_tree() alone cannot do.
  */
 static struct synthetic with_dev_tree(const struct syn_item *items, size_t n)
@@ -318,7 +318,7 @@ static void devices_that_cannot_be_written(void **state)
 	syn_destroy(&s);
 }
 
-/* Put the given chunk into the superblocks and into its item. */
+/* Puts the given chunk into the superblocks and into its item. */
 static struct synthetic with_chunk(uint64_t type, uint64_t length, uint64_t first, uint64_t second)
 {
 	struct synthetic s = plain();

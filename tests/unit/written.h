@@ -21,24 +21,24 @@ struct written {
 	uint64_t fail_read_at; /* number of reads before all fail */
 };
 
-/* Make it with btrkit_mkfs(). A failure fails the test. */
+/* Makes it with btrkit_mkfs(). A failure fails the test. */
 void written_make(struct written *w, const struct btrkit_mkfs_options *opts, uint64_t size);
 void written_destroy(struct written *w);
 /* A device for the contents, which survive when it is closed. */
 struct btrkit_io *written_io(struct written *w);
-/* Open it with BTRKIT_OPEN_* @flags. */
+/* Opens it with BTRKIT_OPEN_* @flags. */
 struct btrkit_fs *written_open(struct written *w, unsigned flags);
 /* The same with a cache of @cache_bytes, so that more is read. */
 struct btrkit_fs *written_open_cached(struct written *w, unsigned flags, size_t cache_bytes);
 
-/* Open it again and audit everything, except for items of unknown types; any finding fails the test. */
+/* Opens it again and audit everything, except for items of unknown types; any finding fails the test. */
 void written_verify(struct written *w);
 /* The same, but the findings AUDIT_* @known are allowed. */
 void written_check_but(struct written *w, unsigned known);
 
 struct btrkit_txn *written_start(struct btrkit_fs *fs);
 void written_commit(struct btrkit_txn *txn);
-/* Fail the test with the message of the error if @ret is not 0. */
+/* Fails the test with the message of the error if @ret is not 0. */
 void written_check(int ret, const struct btrkit_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Checks the UUID tree, which maps UUIDs of subvolumes to their ids. Send and receive use it. */
+/* Checks the UUID tree, which maps UUIDs of subvolumes to their ids. Sends and receive use it. */
 #include <inttypes.h>
 #include <string.h>
 

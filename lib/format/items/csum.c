@@ -14,7 +14,7 @@ static int csum_validate(const struct item_ctx *ctx, const struct item *item, st
 	return expect_aligned(ctx, "key.offset", item->key.offset, err);
 }
 
-/* Print checksums of 16 bytes in total per line, at least one per line. */
+/* Prints checksums of 16 bytes in total per line, at least one per line. */
 static void csums_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, uint32_t count)
 {
 	const uint32_t in_line = 2 * ctx->csum_size < CSUM_SIZE_MAX ? CSUM_SIZE_MAX / 2 / ctx->csum_size : 1;

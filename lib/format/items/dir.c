@@ -159,7 +159,7 @@ static void dir_type_render(struct emit *e, uint8_t type)
 	emit_text(e, name);
 }
 
-/* Render one entry; its name and data are next in @r. @return NULL, or the field that exceeds the item */
+/* Renders one entry; its name and data are next in @r. @return NULL, or the field that exceeds the item */
 static const char *dir_entry_render(struct emit *e, const struct disk_dir_item *d, struct reader *r, unsigned flags)
 {
 	struct btrkit_key location;

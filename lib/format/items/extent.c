@@ -200,7 +200,7 @@ static void extent_flags_render(struct emit *e, uint64_t flags)
 }
 
 /*
- * Render the part of a tree block's item between the fixed struct and the references. @return false if it is too short
+ * Renders the part of a tree block's item between the fixed struct and the references. @return false if it is too short
  */
 static bool tree_block_render(struct emit *e, const struct btrkit_key *key, struct reader *r)
 {

@@ -61,25 +61,25 @@ struct extent_item {
 
 int extent_item_decode(const struct item_ctx *ctx, const struct item *item, struct extent_item *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Read the next inline reference. @return 0: a reference; 1: no more references; -EUCLEAN */
+/* Reads the next inline reference. @return 0: a reference; 1: no more references; -EUCLEAN */
 int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Size of an inline reference, 0 for an invalid type. */
 size_t extent_inline_ref_size(uint8_t type);
-/* Write an inline reference; it has extent_inline_ref_size() bytes. */
+/* Writes an inline reference; it has extent_inline_ref_size() bytes. */
 void extent_inline_ref_put(const struct extent_ref *ref, uint8_t *to);
-/* Encode a data reference, either keyed or inline after its type. */
+/* Encodes a data reference, either keyed or inline after its type. */
 static inline struct disk_extent_data_ref extent_data_ref_put(const struct extent_ref *ref)
 {
 	return (struct disk_extent_data_ref){ le64_put(ref->root), le64_put(ref->objectid), le64_put(ref->offset),
 					      le32_put(ref->count) };
 }
 
-/* Decode a keyed reference. */
+/* Decodes a keyed reference. */
 int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Decode root, inode, offset and count of a data reference. */
+/* Decodes root, inode, offset and count of a data reference. */
 static inline void extent_data_ref_get(const struct disk_extent_data_ref *d, struct extent_ref *ret)
 {
 	ret->root = le64_get(d->root);
@@ -94,7 +94,7 @@ uint64_t extent_data_ref_hash(uint64_t root, uint64_t objectid, uint64_t offset)
 /* Sort key of the inline references of one type. Linux sorts them in descending order. */
 uint64_t extent_ref_sequence(const struct extent_ref *ref);
 
-/* Validate the values of a decoded reference. @return 0 or -EUCLEAN */
+/* Validates the values of a decoded reference. @return 0 or -EUCLEAN */
 int extent_ref_check(const struct item_ctx *ctx, const struct extent_ref *ref,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -82,7 +82,7 @@ static size_t keyed_ref_size(uint8_t type)
 	}
 }
 
-/* Read the reference, ignoring additional data. @return false: the item is too short */
+/* Reads the reference, ignoring additional data. @return false: the item is too short */
 static bool keyed_ref_read(const struct item *item, struct extent_ref *ret)
 {
 	*ret = (struct extent_ref){ .type = item->key.type, .count = 1 };

@@ -4,7 +4,7 @@
 #include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
-/* Validate the key as a range of sectors. */
+/* Validates the key as a range of sectors. */
 static int range_check(const struct item_ctx *ctx, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	int ret = expect_aligned(ctx, "key.objectid", key->objectid, err);

@@ -100,12 +100,12 @@ struct inode_item {
 	struct disk_time atime, ctime, mtime, otime;
 };
 
-/* Read the struct without validating it. Also used for the inode in a root item. */
+/* Reads the struct without validating it. Also used for the inode in a root item. */
 void inode_item_get(const struct disk_inode_item *d, struct inode_item *ret);
 int inode_item_decode(const struct item_ctx *ctx, const struct item *item, struct inode_item *ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Iterates over the names of an INODE_REF or INODE_EXTREF. Start with inode_ref_first(); names point into the item. */
+/* Iterates over the names of an INODE_REF or INODE_EXTREF. Starts with inode_ref_first(); names point into the item. */
 struct inode_ref {
 	uint64_t parent;
 	uint64_t index;
@@ -123,11 +123,11 @@ struct inode_ref_iter inode_ref_first(const struct item *item);
 /* @return 0: a name; 1: no more names; -EUCLEAN */
 int inode_ref_next(struct inode_ref_iter *it, struct inode_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Print inode flags as names in text, as a number in JSON. */
+/* Prints inode flags as names in text, as a number in JSON. */
 struct emit;
 void inode_flags_emit(struct emit *e, const char *name, const char *words, uint64_t flags);
 
-/* Render the fields of an inode, also for the inode in a root item (JSON only). */
+/* Renders the fields of an inode, also for the inode in a root item (JSON only). */
 void inode_fields_render(struct emit *e, const struct disk_inode_item *d);
 
 extern const struct item_type item_type_inode;

@@ -14,7 +14,7 @@ struct inode_ref_iter inode_ref_first(const struct item *item)
 	};
 }
 
-/* Read the fixed part of a reference of either type. @return false if it does not fit */
+/* Reads the fixed part of a reference of either type. @return false if it does not fit */
 static bool inode_ref_get(struct reader *r, bool extended, struct inode_ref *ret)
 {
 	if (extended) {

@@ -9,7 +9,9 @@
 #include "lib/format/items/inode.h"
 #include "lib/format/key_names.h"
 
-/* Print the last line for an item that is too short for the contents of @field (of the disk struct, or "item_size"). */
+/*
+ * Prints the last line for an item that is too short for the contents of @field (of the disk struct, or "item_size").
+ */
 void render_damage(struct emit *e, const char *field);
 
 /* The struct at the start of the item. If the item is too short, report the damage and return NULL. */
@@ -21,16 +23,16 @@ static inline const void *render_struct(struct emit *e, const struct item *item,
 	return NULL;
 }
 
-/* Print WORDS SECONDS.NANOSECONDS (LOCAL TIME) and a newline. */
+/* Prints WORDS SECONDS.NANOSECONDS (LOCAL TIME) and a newline. */
 void render_time(struct emit *e, const char *name, const char *words, const struct disk_time *t);
 
-/* Print the part in parentheses: the local time @sec, text only. */
+/* Prints the part in parentheses: the local time @sec, text only. */
 void render_local_time(struct emit *e, uint64_t sec);
 
-/* Print a name, value or other user data, or "HIDDEN" with RENDER_HIDE_NAMES. */
+/* Prints a name, value or other user data, or "HIDDEN" with RENDER_HIDE_NAMES. */
 void render_name(struct emit *e, const char *name, const char *words, const uint8_t *s, size_t len, unsigned flags);
 
-/* Print a number as signed in text, and as unsigned in JSON. */
+/* Prints a number as signed in text, and as unsigned in JSON. */
 static inline void render_signed(struct emit *e, const char *name, const char *words, uint64_t v)
 {
 	if (e->form == EMIT_JSON)
@@ -39,10 +41,10 @@ static inline void render_signed(struct emit *e, const char *name, const char *w
 		emit_s64(e, name, words, (int64_t)v);
 }
 
-/* Print data that is omitted from text: in JSON two digits per byte, or "HIDDEN" with RENDER_HIDE_NAMES. */
+/* Prints data that is omitted from text: in JSON two digits per byte, or "HIDDEN" with RENDER_HIDE_NAMES. */
 void render_data(struct emit *e, const char *name, const uint8_t *data, size_t len, unsigned flags);
 
-/* Print an item with a known type and an unknown objectid: one line in text, its data in JSON. */
+/* Prints an item with a known type and an unknown objectid: one line in text, its data in JSON. */
 void render_unknown(struct emit *e, const char *words, const struct item *item, unsigned flags);
 
 /* Length of the string up to the first null byte, where dump-tree stops. In JSON, the whole length. */

@@ -84,7 +84,7 @@ struct root_item {
 	struct disk_time ctime, otime, stime, rtime;
 };
 
-/* Read the item without validating it. @return false: it is too short */
+/* Reads the item without validating it. @return false: it is too short */
 bool root_item_read(const struct item *item, struct root_item *ret);
 
 int root_item_decode(const struct item_ctx *ctx, const struct item *item, struct root_item *ret,
