@@ -15,7 +15,7 @@ void *check_list_add(struct check *c, struct array *list, size_t size);
  * by any thread. If the finding cannot be stored, the check ends; the caller need not handle that.
  */
 void check_report(struct check *c, enum check_code code, const struct btrkit_error *what);
-/* Same, with the value found and the value expected. */
+/* Reports a finding with the value found and the value expected. */
 void check_report_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
 			 uint64_t expected);
 /* Withdraws a finding with the same message and location whose two values differ by @apart. */

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_CHECK_STATE_H
 #define BTRKIT_CHECK_STATE_H
 
-/* State and functions shared by the passes of a check. The passes run in the order in which check.c lists them. */
+/* State shared by the passes of a check, which run in the order in which check.c lists them. */
 
 #include <pthread.h>
 

@@ -13,7 +13,7 @@ bool usage_was_reported(const struct btrkit_usage *u, const struct btrkit_error 
  */
 int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Same for damage in something that the owners of @set have; the message names them. */
+/* Reports damage in something that the owners of @set have; the message names them. */
 int usage_damage_of(struct usage_work *w, uint32_t set, int ret, struct btrkit_error *what,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

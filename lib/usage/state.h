@@ -2,7 +2,7 @@
 #ifndef BTRKIT_USAGE_STATE_H
 #define BTRKIT_USAGE_STATE_H
 
-/* Data and functions shared by the parts of lib/usage, in the order in which they run. */
+/* Data shared by the parts of lib/usage. */
 
 #include <btrkit/usage.h>
 

@@ -17,11 +17,4 @@ struct data_check {
 /* Adds @n bytes to the progress. */
 void data_progress(struct data_check *d, uint64_t n);
 
-/* data_sectors.c: a run of data in one chunk and one checksum item. */
-struct data_piece {
-	uint64_t logical, length;
-	const uint8_t *sums;
-	uint64_t tree; /* the tree with the checksums */
-};
-
 #endif

@@ -111,7 +111,7 @@ static void add_to_own(struct count *n, const struct btrkit_usage_set *set)
 		groups[n->own[n->owners[0]]].excl += bytes;
 }
 
-/* Same for the qgroups in @chosen: referenced if any owner is a member, exclusive if all are. */
+/* Adds to the qgroups in @chosen: referenced if any owner is a member, exclusive if all are. */
 static void add_to_chosen(struct count *n, const struct btrkit_usage_set *set, const uint32_t *chosen)
 {
 	const uint64_t bytes = set->space.data + set->space.metadata;

@@ -4,7 +4,7 @@
 
 #include "lib/check/quota/quota.h"
 
-/* Counts for simple quotas, by the owner of each extent. @return as above */
+/* Counts for simple quotas, by the owner of each extent. @return 0; 1: cannot be determined; <0 */
 int check_squota_count(struct check_quota *q);
 
 #endif
