@@ -55,7 +55,7 @@ struct mkfs_request {
 	/* Arrays of the source. */
 	struct btrkit_mkfs_subvolume *subvolumes;
 	struct btrkit_mkfs_inode_flags *inode_flags;
-	const char **exclude, **with_xattrs, **without_xattrs;
+	const char **exclude, **with_xattrs, **without_xattrs, **layers;
 };
 
 /* Properties of a profile. */

@@ -32,9 +32,10 @@ const struct cmd_option mkfs_options[] = {
 	{ 'K', "nodiscard", NULL, "do not discard the contents of the devices first" },
 	{ OPT_UNDO, "undo", "FILE", "save what is overwritten in the new FILE, for btrkit undo;\n"
 				    "discard nothing" },
-	{ 'r', "rootdir", "DIR", "fill the filesystem with the contents of DIR" },
+	{ 'r', "rootdir", "DIR", "fill the filesystem with the contents of DIR; several are\n"
+				 "layers, the lowest first" },
 	{ OPT_TAR, "tar", "FILE", "fill it with the contents of an archive, compressed or not;\n"
-				  "- is the standard input" },
+				  "- is the standard input; several are layers, as --rootdir" },
 	{ OPT_MANIFEST, "manifest", "FILE", "fill it with what a composefs dumpfile lists; - is the\n"
 					    "standard input" },
 	{ OPT_BASEDIR, "basedir", "DIR", "directory with the contents of the files in a manifest" },

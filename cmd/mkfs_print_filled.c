@@ -17,6 +17,8 @@ static void print_source(const struct btrkit_mkfs_source *s)
 	char path[PATH_MAX];
 
 	printf("%-20s%s\n", names[s->kind], realpath(s->path, path) ? path : s->path);
+	for (size_t i = 0; i < s->num_layers; i++)
+		printf("%-20s%s\n", "  Layer over it:", realpath(s->layers[i], path) ? path : s->layers[i]);
 }
 
 static void print_compression(const struct mkfs_request *req)

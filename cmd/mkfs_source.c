@@ -18,14 +18,30 @@ static void *grow(const struct command *cmd, void *at, size_t n, size_t size)
 	return more;
 }
 
+static void take_string(const struct command *cmd, const char ***list, size_t *n, const char *const **shown,
+			 const char *string)
+{
+	*list = grow(cmd, *list, *n, sizeof(**list));
+	(*list)[(*n)++] = string;
+	*shown = *list;
+}
+
 static void take_source(const struct command *cmd, struct mkfs_request *req, enum btrkit_source_kind kind,
 			const char *path)
 {
-	/* As in mkfs.btrfs, the last one of the same kind is used. */
-	if (req->source.kind && req->source.kind != kind)
+	struct btrkit_mkfs_source *s = &req->source;
+
+	if (s->kind && s->kind != kind)
 		cmd_usage_error(cmd, "--rootdir, --tar and --manifest cannot be combined");
-	req->source.kind = kind;
-	req->source.path = path;
+	if (s->kind == BTRKIT_SOURCE_MANIFEST)
+		cmd_usage_error(cmd, "--manifest: there is already '%s'", s->path);
+	/* mkfs.btrfs uses the last one. */
+	if (!s->kind || (cmd_is_mkfs_btrfs && kind == BTRKIT_SOURCE_DIRECTORY)) {
+		s->kind = kind;
+		s->path = path;
+		return;
+	}
+	take_string(cmd, &req->layers, &s->num_layers, &s->layers, path);
 }
 
 /* Parses TYPE:DIR. Without a known type, everything is the name. */
@@ -76,14 +92,6 @@ static void take_inode_flags(const struct command *cmd, struct mkfs_request *req
 	req->inode_flags = grow(cmd, req->inode_flags, req->source.num_inode_flags, sizeof(f));
 	req->inode_flags[req->source.num_inode_flags++] = f;
 	req->source.inode_flags = req->inode_flags;
-}
-
-static void take_pattern(const struct command *cmd, const char ***list, size_t *n, const char *const **shown,
-			 const char *pattern)
-{
-	*list = grow(cmd, *list, *n, sizeof(**list));
-	(*list)[(*n)++] = pattern;
-	*shown = *list;
 }
 
 /* Parses UID:GID. */
@@ -187,13 +195,13 @@ static bool take_treatment(const struct command *cmd, struct mkfs_request *req, 
 						   &req->opts.compression_level);
 		return true;
 	case OPT_EXCLUDE:
-		take_pattern(cmd, &req->exclude, &s->num_exclude, &s->exclude, optarg);
+		take_string(cmd, &req->exclude, &s->num_exclude, &s->exclude, optarg);
 		return true;
 	case OPT_WITH_XATTR:
-		take_pattern(cmd, &req->with_xattrs, &s->num_with_xattrs, &s->with_xattrs, optarg);
+		take_string(cmd, &req->with_xattrs, &s->num_with_xattrs, &s->with_xattrs, optarg);
 		return true;
 	case OPT_WITHOUT_XATTR:
-		take_pattern(cmd, &req->without_xattrs, &s->num_without_xattrs, &s->without_xattrs, optarg);
+		take_string(cmd, &req->without_xattrs, &s->num_without_xattrs, &s->without_xattrs, optarg);
 		return true;
 	case OPT_ROOT_OWNER:
 		take_owner(cmd, req, optarg);
@@ -245,6 +253,8 @@ void mkfs_check_source(const struct command *cmd, struct mkfs_request *req)
 	/* In a directory whiteouts are copied like other files. */
 	if ((req->source.flags & BTRKIT_SOURCE_WHITEOUTS) && req->source.kind == BTRKIT_SOURCE_DIRECTORY)
 		cmd_usage_error(cmd, "--whiteouts needs --tar or --manifest");
+	if ((req->source.flags & BTRKIT_SOURCE_WHITEOUTS) && req->source.num_layers)
+		cmd_usage_error(cmd, "--whiteouts cannot be used with several layers, to which whiteouts apply");
 	mkfs_check_image(req);
 	if (getenv("SOURCE_DATE_EPOCH"))
 		o->flags |= BTRKIT_MKFS_CLAMP_TIMES;
@@ -257,4 +267,5 @@ void mkfs_release_source(struct mkfs_request *req)
 	free(req->exclude);
 	free(req->with_xattrs);
 	free(req->without_xattrs);
+	free(req->layers);
 }

@@ -82,7 +82,7 @@ enum btrkit_source_flags {
 struct btrkit_mkfs_source {
 	enum btrkit_source_kind kind;
 	unsigned flags;			/**< enum btrkit_source_flags; unknown ones are refused */
-	const char *path;		/**< of an archive or a manifest, "-" means standard input */
+	const char *path;		/**< of an archive or a manifest, "-" means standard input; the lowest layer */
 	const char *basedir;		/**< of a manifest: directory of the contents; NULL: working directory */
 	const struct btrkit_mkfs_subvolume *subvolumes;
 	size_t num_subvolumes;
@@ -104,7 +104,15 @@ struct btrkit_mkfs_source {
 	const char *const *without_xattrs;
 	size_t num_without_xattrs;
 	uint32_t root_uid, root_gid;
-	uint64_t reserved[8];	/**< 0 */
+	/**
+	 * Further directories or archives, of the same kind as @c path, that are layers over it, the lowest first. A
+	 * file hides those of the same name below; directories are merged, and have the attributes of the highest.
+	 * Whiteouts hide what is below instead of being copied: in archives members `.wh.NAME` and `.wh..wh..opq`; in
+	 * both kinds those of overlayfs. Since: 0.2
+	 */
+	const char *const *layers;
+	size_t num_layers;
+	uint64_t reserved[6];	/**< 0 */
 };
 
 /** Flags of struct btrkit_mkfs_options. Those from BTRKIT_MKFS_FIT on need a source. Since: 0.1 */

@@ -57,12 +57,18 @@ uint64_t mkfs_fill_size(const struct source *s, const struct source_inode *n)
 
 uint64_t mkfs_fill_inode_flags(const struct source *s, const struct source_inode *n)
 {
+	static const struct {
+		enum source_flags flag;
+		uint64_t on_disk;
+	} known[] = { { SOURCE_NODATACOW, INODE_NODATACOW }, { SOURCE_NODATASUM, INODE_NODATASUM },
+		      { SOURCE_SYNC, INODE_SYNC },	     { SOURCE_IMMUTABLE, INODE_IMMUTABLE },
+		      { SOURCE_APPEND, INODE_APPEND },	     { SOURCE_NODUMP, INODE_NODUMP },
+		      { SOURCE_NOATIME, INODE_NOATIME },     { SOURCE_DIRSYNC, INODE_DIRSYNC } };
 	uint64_t flags = 0;
 
-	if (n->flags & SOURCE_NODATACOW)
-		flags |= INODE_NODATACOW;
-	if (n->flags & SOURCE_NODATASUM)
-		flags |= INODE_NODATASUM;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (n->flags & known[i].flag)
+			flags |= known[i].on_disk;
 	if (s->inodes[n->contents].flags & SOURCE_NOCOMPRESS)
 		flags |= INODE_NOCOMPRESS;
 	return flags;

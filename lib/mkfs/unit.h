@@ -28,7 +28,7 @@ struct big_file {
 /* A part of one file. */
 struct part {
 	uint32_t inode; /* must not be looked up while the source grows */
-	uint8_t flags;	/* SOURCE_* flags */
+	uint16_t flags;	/* SOURCE_* flags */
 	uint64_t size;	/* of the file */
 	uint32_t len;
 	uint64_t offset;

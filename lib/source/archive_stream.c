@@ -8,6 +8,7 @@
 #ifdef HAVE_ARCHIVE
 
 #include <archive.h>
+#include <archive_entry.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,9 +20,7 @@
 #include "lib/base/zero.h"
 
 #define TAR_BLOCK 512u
-#define TAR_SIZE_AT 124u
-#define TAR_TYPE_AT 156u
-#define TAR_MAGIC_AT 257u
+#define HEADERS_MAX (64u << 20)
 
 int archive_fails(struct archive *a, const char *name, struct btrkit_error *err)
 {
@@ -54,62 +53,31 @@ static void support_filters(struct archive *a)
 	}
 }
 
-static bool is_word(const char *at, size_t len, const char *word)
-{
-	return len == strlen(word) && !memcmp(at, word, len);
-}
-
 /*
- * Returns the length of a pax record as it states itself: digits followed by a space. @return 0: invalid; *digits:
- * number of digits
+ * Keeps the bytes of the current block up to the offset @end, since libarchive does not show the headers that it reads.
+ * Those of one member are at most some MiB, because libarchive refuses others.
  */
-static size_t record_length(const char *at, size_t left, size_t *digits)
+static int keep_headers(struct archive_stream *t, uint64_t end)
 {
-	size_t len = 0;
+	const uint64_t begin = t->given - t->len, from = t->headers_at + t->headers_len;
+	const uint64_t last = end < t->given ? end : t->given;
+	const size_t len = from >= begin && from < last ? (size_t)(last - from) : 0;
 
-	for (*digits = 0; *digits < left && at[*digits] >= '0' && at[*digits] <= '9' && len < SIZE_MAX / 16; ++*digits)
-		len = 10 * len + (size_t)(at[*digits] - '0');
-	return *digits < left && at[*digits] == ' ' && len > *digits + 1 ? len : 0;
-}
+	if (!len)
+		return 0;
+	if (t->headers_len + len > HEADERS_MAX)
+		return -E2BIG;
+	if (t->headers_len + len > t->headers_max) {
+		char *grown = realloc(t->headers, 2 * (t->headers_len + len));
 
-/*
- * libarchive ignores global pax headers, which would go unnoticed. Checks the one at the start of the archive, as far
- * as it is in the block. @return the unsupported keyword, its length in *wrong_len; NULL: none
- */
-static const char *wrong_global_header(const char *block, size_t len, size_t *wrong_len)
-{
-	const char *at = block + TAR_BLOCK;
-	size_t left, said;
-
-	if (len <= TAR_BLOCK || memcmp(block + TAR_MAGIC_AT, "ustar", 5) || block[TAR_TYPE_AT] != 'g')
-		return NULL;
-	/* strtoul() stops at the magic at the latest, because that is no digit. */
-	said = strtoul(block + TAR_SIZE_AT, NULL, 8);
-	for (left = said < len - TAR_BLOCK ? said : len - TAR_BLOCK; left;) {
-		size_t digits, record = record_length(at, left, &digits);
-		const char *keyword = at + digits + 1, *equals;
-		const bool cut = record > left;
-
-		if (digits == left)
-			return NULL;
-		if (!record) {
-			*wrong_len = strlen("an invalid record");
-			return "an invalid record";
-		}
-		if (cut)
-			record = left;
-		*wrong_len = record - digits - 1;
-		equals = memchr(keyword, '=', *wrong_len);
-		if (!equals && cut)
-			return NULL;
-		if (equals)
-			*wrong_len = (size_t)(equals - keyword);
-		if (!is_word(keyword, *wrong_len, "comment") && !is_word(keyword, *wrong_len, "hdrcharset"))
-			return keyword;
-		at += record;
-		left -= record;
+		if (!grown)
+			return -ENOMEM;
+		t->headers = grown;
+		t->headers_max = 2 * (t->headers_len + len);
 	}
-	return NULL;
+	memcpy(t->headers + t->headers_len, (const char *)t->block + (from - begin), len);
+	t->headers_len += len;
+	return 0;
 }
 
 static la_ssize_t next_block(struct archive *members, void *ctx, const void **block)
@@ -117,8 +85,12 @@ static la_ssize_t next_block(struct archive *members, void *ctx, const void **bl
 	struct archive_stream *t = ctx;
 	la_int64_t offset;
 	size_t len = 0;
-	int ret;
+	int ret = t->collects ? keep_headers(t, UINT64_MAX) : 0;
 
+	if (ret) {
+		archive_set_error(members, -ret, "headers of a member are too large");
+		return -1;
+	}
 	do
 		ret = archive_read_data_block(t->bytes, block, &len, &offset);
 	while (ret == ARCHIVE_OK && !len);
@@ -129,19 +101,6 @@ static la_ssize_t next_block(struct archive *members, void *ctx, const void **bl
 
 		archive_set_error(members, archive_errno(t->bytes), "%s", text ? text : "invalid compressed data");
 		return -1;
-	}
-	if (!t->given && len) {
-		size_t wrong_len;
-		const char *wrong = wrong_global_header(*block, len, &wrong_len);
-
-		if (wrong) {
-			char text[80];
-
-			snprintf(text, sizeof(text), "global header with %.*s is not supported",
-				 wrong_len > 40 ? 40 : (int)wrong_len, wrong);
-			archive_set_error(members, EILSEQ, "%s", text);
-			return -1;
-		}
 	}
 	if (len) {
 		const size_t last = len < TAR_BLOCK ? len : TAR_BLOCK;
@@ -195,10 +154,70 @@ int archive_stream_open(struct archive_stream *t, const char *path, const char *
 	return 0;
 }
 
+/*
+ * Names must be passed through as bytes. In the C locale, which is set here, libarchive does that, but warns that it
+ * cannot convert UTF-8 from a pax header. That warning is ignored.
+ */
+static bool is_harmless(struct archive *a)
+{
+	const char *text = archive_error_string(a);
+
+	return text && strstr(text, "can't be converted from UTF-8");
+}
+
+static bool is_format(const struct archive_stream *t, int format)
+{
+	return (archive_format(t->members) & ARCHIVE_FORMAT_BASE_MASK) == format;
+}
+
+/* Keeps the rest of the headers that were read, and gives the part of the current member to archive_globals_apply(). */
+static int take_globals(struct archive_stream *t, struct archive_entry *e, struct btrkit_error *err)
+{
+	const uint64_t end = (uint64_t)archive_filter_bytes(t->members, 0);
+	const uint64_t begin = (uint64_t)archive_read_header_position(t->members);
+	int ret = keep_headers(t, end);
+
+	if (ret)
+		return ret == -ENOMEM ? err_nomem(err) :
+					err_corrupt(err, NULL, "%s: broken archive: headers are too large", t->name);
+	if (begin < t->headers_at || begin > end || end > t->headers_at + t->headers_len)
+		return err_corrupt(err, NULL, "%s: broken archive: position of a header is unknown", t->name);
+	return archive_globals_apply(t, t->headers + (begin - t->headers_at), (size_t)(end - begin), e, err);
+}
+
+/* libarchive takes all cpio members with several links and inode 0 for names of one file. */
+static void separate(const struct archive_stream *t, struct archive_entry *e)
+{
+	if (is_format(t, ARCHIVE_FORMAT_CPIO) && archive_entry_hardlink(e) && !archive_entry_ino64(e))
+		archive_entry_set_hardlink(e, NULL);
+}
+
+int archive_stream_next(struct archive_stream *t, struct archive_entry **ret, struct btrkit_error *err)
+{
+	struct archive *a = t->members;
+	int status = t->in_member ? archive_read_data_skip(a) : ARCHIVE_OK;
+
+	t->in_member = false;
+	if (status != ARCHIVE_OK && status != ARCHIVE_WARN)
+		return archive_fails(a, t->name, err);
+	t->headers_at = (uint64_t)archive_filter_bytes(a, 0);
+	t->headers_len = 0;
+	t->collects = true;
+	status = archive_read_next_header(a, ret);
+	t->collects = false;
+	if (status == ARCHIVE_EOF)
+		return 1;
+	if (status != ARCHIVE_OK && !(status == ARCHIVE_WARN && is_harmless(a)))
+		return archive_fails(a, t->name, err);
+	t->in_member = true;
+	separate(t, *ret);
+	return is_format(t, ARCHIVE_FORMAT_TAR) ? take_globals(t, *ret, err) : 0;
+}
+
 int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err)
 {
 	const int64_t at = archive_filter_bytes(t->members, 0);
-	const bool tar = (archive_format(t->members) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
+	const bool tar = is_format(t, ARCHIVE_FORMAT_TAR);
 	const void *block;
 	la_ssize_t len = 0;
 
@@ -226,6 +245,7 @@ void archive_stream_close(struct archive_stream *t)
 		archive_read_free(t->bytes);
 	if (t->fd >= 0)
 		close(t->fd);
+	free(t->headers);
 }
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/acl.h"
+#include "lib/source/layers.h"
 
 #define ENCODED_MAX (3 * SOURCE_NAME_MAX + 1)
 
@@ -127,6 +128,26 @@ static const char *decode_name(const char *name, char to[ENCODED_MAX])
 	}
 	to[n] = '\0';
 	return to;
+}
+
+struct archive_overlay archive_overlay(struct archive_entry *e)
+{
+	struct archive_overlay ret = { 0 };
+	const void *value;
+	const char *name, *word;
+	size_t len;
+
+	(void)archive_entry_xattr_reset(e);
+	while (archive_entry_xattr_next(e, &name, &value, &len) == ARCHIVE_OK) {
+		word = source_overlay_word(name);
+		if (!word)
+			continue;
+		if (!strcmp(word, "opaque") && len == 1 && *(const char *)value == 'y')
+			ret.opaque = true;
+		else if (!strcmp(word, "redirect") || !strcmp(word, "metacopy") || !strcmp(word, "whiteout"))
+			ret.wrong = word;
+	}
+	return ret;
 }
 
 int archive_add_xattrs(struct source *s, uint32_t inode, struct archive_entry *e, struct btrkit_error *err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds inodes and names to a source. */
-#include "lib/source/state.h"
+#include "lib/source/layers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -292,6 +292,7 @@ int source_add(struct source *s, uint32_t parent, const char *name, size_t len, 
 		return err_nomem(err);
 	}
 	put_entry(s, &entry, parent, added);
+	source_layer_added(s, added);
 	node = source_node_of(s, parent, name, len);
 	if (node != SOURCE_NONE) {
 		ret = apply_node(s, node, parent, added, err);
@@ -308,7 +309,7 @@ static int apply_link_node(struct source *s, uint32_t node, uint32_t inode, bool
 {
 	struct source_node *n = &s->state->nodes[node];
 	struct source_inode *i = &s->inodes[inode];
-	uint8_t flags;
+	uint16_t flags;
 
 	if (n->subvolume != SOURCE_NONE)
 		return source_fail(s, inode, err, EINVAL, "cannot be a subvolume: not a directory");
@@ -352,7 +353,7 @@ static int in_subvolume(struct source *s, uint32_t parent, uint32_t *inode, bool
 	i->nlink = 0;
 	i->subvolume = subvolume;
 	i->bits &= BIT_INLINE;
-	i->flags = source_flags_inherited(s, parent, subvolume, i->mode);
+	i->flags = source_flags_inherited(s, parent, subvolume, i->mode) | (first->flags & SOURCE_CHATTR);
 	i->contents = first->contents;
 	s->inodes[last].next_sharing = added;
 	*inode = added;
@@ -385,6 +386,14 @@ int source_add_link(struct source *s, uint32_t parent, const char *name, size_t 
 	return node == SOURCE_NONE ? 0 : apply_link_node(s, node, inode, made, err);
 }
 
+void source_add_flags(struct source *s, uint32_t inode, unsigned flags)
+{
+	struct source_inode *i = &s->inodes[inode];
+
+	if (S_ISREG(i->mode) || S_ISDIR(i->mode))
+		i->flags |= (uint16_t)(flags & SOURCE_CHATTR);
+}
+
 int source_set_attr(struct source *s, uint32_t inode, const struct source_attr *a, struct btrkit_error *err)
 {
 	const struct btrkit_mkfs_source *o = s->state->opts;
@@ -401,6 +410,19 @@ int source_set_attr(struct source *s, uint32_t inode, const struct source_attr *
 		i->uid = o->root_uid;
 		i->gid = o->root_gid;
 	}
+	return 0;
+}
+
+static int make_roots(struct source *s, struct btrkit_error *err)
+{
+	const size_t n = s->state->opts->num_layers + 1;
+
+	s->state->roots = reallocarray(NULL, n, sizeof(*s->state->roots));
+	if (!s->state->roots)
+		return err_nomem(err);
+	for (size_t i = 0; i < n; i++)
+		s->state->roots[i] = -1;
+	s->state->layer = (uint32_t)n - 1;
 	return 0;
 }
 
@@ -421,18 +443,20 @@ int source_create(const struct btrkit_mkfs_source *opts, const struct source_lim
 	s->state->opts = opts;
 	s->state->limits = *limits;
 	s->state->path_of = s->state->xattrs.inode = SOURCE_NONE;
-	s->state->root = -1;
 	s->state->in_between = getenv("LD_PRELOAD");
 	pthread_mutex_init(&s->state->stat_lock, NULL);
 	failed = source_options_read(s, err);
 	if (!failed)
+		failed = make_roots(s, err);
+	if (!failed)
 		failed = new_inode(s, &inode, err);
-	if (!failed && opts->kind != BTRKIT_SOURCE_DIRECTORY) {
+	if (!failed && (opts->kind != BTRKIT_SOURCE_DIRECTORY || source_layered(s))) {
 		s->state->index_seed = (uintptr_t)s->state * UINT64_C(0x9e3779b97f4a7c15);
 		failed = index_resize(s, 1024, err);
 	}
 	if (!failed) {
 		s->inodes[0].nlink = 1;
+		source_layer_added(s, 0);
 		failed = source_set_attr(s, 0, &top, err);
 		s->inodes[0].bits |= BIT_IMPLICIT;
 	}
@@ -451,8 +475,11 @@ struct source *source_destroy(struct source *s)
 {
 	if (!s)
 		return NULL;
-	if (s->state->root >= 0)
-		close(s->state->root);
+	for (size_t i = 0; s->state->roots && i <= s->state->opts->num_layers; i++)
+		if (s->state->roots[i] >= 0)
+			close(s->state->roots[i]);
+	free(s->state->roots);
+	source_layers_free(s->state);
 	pthread_mutex_destroy(&s->state->stat_lock);
 	source_xattrs_drop(s);
 	pool_free(&s->state->pool);

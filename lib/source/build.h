@@ -36,6 +36,8 @@ int source_add_link(struct source *s, uint32_t parent, const char *name, size_t 
 /* Adds an xattr to an inode, unless options exclude it. @return 0; -EINVAL; -E2BIG; -ENOMEM */
 int source_add_xattr(struct source *s, uint32_t inode, const char *name, const void *value, size_t len,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Adds inode flags (SOURCE_CHATTR) to a file or directory; other types have none. */
+void source_add_flags(struct source *s, uint32_t inode, unsigned flags);
 /* Sets the attributes of the root (0) or of a directory that was added implicitly as a parent. */
 int source_set_attr(struct source *s, uint32_t inode, const struct source_attr *a,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;

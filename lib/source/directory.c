@@ -14,6 +14,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
+#include "lib/source/layers.h"
 
 #define THREADS_MAX 4 /* more threads would wait for the lock */
 
@@ -30,6 +31,8 @@ struct waiting {
 	uint32_t inode;
 	dev_t device;
 	ino_t host;
+	struct source_time mtime, ctime;
+	bool file_whiteouts; /* as in struct scan_dir */
 };
 
 struct scan {
@@ -83,7 +86,8 @@ static void stop_by(struct scan *c, uint32_t dir, const struct scan_failure *f)
 	stop(c, ret, &err);
 }
 
-static int wait_for(struct scan *c, uint32_t inode, const struct scan_found *f, struct btrkit_error *err)
+static int wait_for(struct scan *c, uint32_t inode, const struct scan_worker *w, const struct scan_found *f,
+		    struct btrkit_error *err)
 {
 	if (c->n == c->max) {
 		struct waiting *grown = reallocarray(c->waiting, c->max * 2u + 64, sizeof(*grown));
@@ -93,7 +97,8 @@ static int wait_for(struct scan *c, uint32_t inode, const struct scan_found *f, 
 		c->waiting = grown;
 		c->max = c->max * 2 + 64;
 	}
-	c->waiting[c->n++] = (struct waiting){ inode, f->device, f->inode };
+	c->waiting[c->n++] = (struct waiting){ inode, f->device, f->inode, f->attr.mtime, f->attr.ctime,
+					       source_layered(c->s) && scan_has_file_whiteouts(w, f) };
 	return 0;
 }
 
@@ -138,9 +143,19 @@ static int add_xattrs(struct scan *c, const struct scan_worker *w, const struct 
 	return ret;
 }
 
-static int add_found(struct scan *c, const struct scan_worker *w, uint32_t dir, const struct scan_found *f,
+/* Notes a directory that is to be read, and what it hides of the layers below. */
+static int add_directory(struct scan *c, const struct scan_worker *w, const struct scan_found *f, uint32_t inode,
+			 struct btrkit_error *err)
+{
+	if (source_layered(c->s) && scan_is_opaque(w, f))
+		source_layer_close(c->s, inode);
+	return wait_for(c, inode, w, f, err);
+}
+
+static int add_found(struct scan *c, const struct scan_worker *w, const struct scan_dir *d, const struct scan_found *f,
 		     struct btrkit_error *err)
 {
+	const uint32_t dir = d->inode;
 	struct linked *link = NULL;
 	uint32_t inode;
 	int ret;
@@ -148,6 +163,9 @@ static int add_found(struct scan *c, const struct scan_worker *w, uint32_t dir, 
 	if (f->target)
 		return source_fail_name(c->s, dir, f->name, strlen(f->name), err, EINVAL,
 					"is the target of the new filesystem");
+	ret = source_layered(c->s) ? scan_layered(c->s, w, d, f, &inode, err) : 0;
+	if (ret)
+		return ret < 0 ? ret : ret == SCAN_MERGED ? add_directory(c, w, f, inode, err) : 0;
 	ret = f->linked ? add_another_name(c, dir, f, &link, err) : 0;
 
 	if (ret)
@@ -162,7 +180,7 @@ static int add_found(struct scan *c, const struct scan_worker *w, uint32_t dir, 
 			return err_nomem(err);
 	}
 	if (S_ISDIR(f->attr.mode))
-		ret = wait_for(c, inode, f, err);
+		ret = add_directory(c, w, f, inode, err);
 	return ret ? ret : add_xattrs(c, w, f, inode, err);
 }
 
@@ -189,7 +207,7 @@ static int leave_out(struct scan *c, struct scan_dir *d, struct btrkit_error *er
 /* Sets the path on the host for calls that take no descriptor; NULL if it is too long. */
 static int set_host_path(const struct scan *c, struct scan_dir *d, size_t len)
 {
-	const char *top = c->s->state->opts->path;
+	const char *top = source_layer_path(c->s, c->s->state->layer);
 	const size_t top_len = strlen(top);
 	char *at;
 
@@ -242,10 +260,11 @@ static void open_next(struct scan *c)
 	d->fd = -1;
 	d->stat.st_dev = next.device;
 	d->stat.st_ino = next.host;
-	d->stat.st_mtim = (struct timespec){ c->s->inodes[d->inode].mtime.sec, c->s->inodes[d->inode].mtime.nsec };
-	d->stat.st_ctim = (struct timespec){ c->s->inodes[d->inode].ctime.sec, c->s->inodes[d->inode].ctime.nsec };
+	d->stat.st_mtim = (struct timespec){ next.mtime.sec, next.mtime.nsec };
+	d->stat.st_ctim = (struct timespec){ next.ctime.sec, next.ctime.nsec };
+	d->file_whiteouts = next.file_whiteouts;
 	pthread_mutex_unlock(&c->lock);
-	ret = scan_open(d, c->s->state->root, path, &failure);
+	ret = scan_open(d, c->s->state->roots[c->s->state->layer], path, &failure);
 	pthread_mutex_lock(&c->lock);
 	free(path);
 	if (ret)
@@ -280,7 +299,7 @@ static void take_names(struct scan *c, struct scan_worker *w)
 	if (ret)
 		stop_by(c, d->inode, &failure);
 	for (uint32_t i = 0; i < w->n && !ret; i++) {
-		ret = add_found(c, w, d->inode, &w->found[i], &err);
+		ret = add_found(c, w, d, &w->found[i], &err);
 		if (ret)
 			stop(c, ret, &err);
 	}
@@ -356,6 +375,29 @@ static void work_together(struct scan *c)
 		pthread_join(threads[--n], NULL);
 }
 
+/* Opens the top directory of the current layer. */
+static int open_top(struct source *s, struct stat *st, struct btrkit_error *err)
+{
+	const char *path = source_layer_path(s, s->state->layer);
+	int *fd = &s->state->roots[s->state->layer];
+
+	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*fd < 0)
+		return err_system(err, errno, "%s: cannot open directory", path);
+	return fstat(*fd, st) ? err_system(err, errno, "%s: cannot stat directory", path) : 0;
+}
+
+/* Takes the attributes of the top directory, which are those of the highest layer. */
+static int take_top(struct scan *c, struct scan_worker *w, const struct source_attr *attr, struct btrkit_error *err)
+{
+	int ret;
+
+	if (c->s->state->layer != c->s->state->opts->num_layers)
+		return 0;
+	ret = source_set_attr(c->s, 0, attr, err);
+	return ret ? ret : add_xattrs(c, w, &w->found[0], 0, err);
+}
+
 /* Opens the top directory and makes it the first one to read. */
 static int begin(struct scan *c, struct btrkit_error *err)
 {
@@ -363,17 +405,9 @@ static int begin(struct scan *c, struct btrkit_error *err)
 	struct scan_failure failure;
 	struct scan_dir d = { .fd = -1 };
 	struct scan_worker *w;
-	struct source_attr attr;
-	int ret;
+	int ret = open_top(s, &d.stat, err);
 
-	s->state->root = open(s->state->opts->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->state->root < 0)
-		return err_system(err, errno, "%s: cannot open directory", s->state->opts->path);
-	if (fstat(s->state->root, &d.stat))
-		return err_system(err, errno, "%s: cannot stat directory", s->state->opts->path);
-	scan_attr(&d.stat, &attr);
-	ret = source_set_attr(s, 0, &attr, err);
-	if (ret < 0)
+	if (ret)
 		return ret;
 	w = calloc(1, sizeof(*w));
 	if (!w || set_host_path(c, &d, 0)) {
@@ -381,21 +415,22 @@ static int begin(struct scan *c, struct btrkit_error *err)
 		return err_nomem(err);
 	}
 	w->source = s;
-	d.fd = s->state->root;
+	d.fd = s->state->roots[s->state->layer];
 	ret = scan_top(w, &d, &failure);
 	if (ret)
 		ret = tell(s, 0, &failure, err);
 	else
-		ret = add_xattrs(c, w, &w->found[0], 0, err);
+		ret = take_top(c, w, &w->found[0].attr, err);
 	if (!ret)
-		ret = wait_for(c, 0, &(struct scan_found){ .device = d.stat.st_dev, .inode = d.stat.st_ino }, err);
+		ret = wait_for(c, 0, w, &w->found[0], err);
 	free(d.path);
 	free(w->bytes);
 	free(w);
 	return ret;
 }
 
-int source_read_directory(struct source *s, struct btrkit_error *err)
+/* Reads the current layer. */
+static int read_layer(struct source *s, struct btrkit_error *err)
 {
 	struct scan c = { .s = s, .locale = uselocale((locale_t)0), .err = BTRKIT_ERROR_INIT };
 	int ret = begin(&c, err);
@@ -420,5 +455,16 @@ int source_read_directory(struct source *s, struct btrkit_error *err)
 	pool_free(&c.pool);
 	free(c.waiting);
 	free(c.path);
+	return ret;
+}
+
+int source_read_directory(struct source *s, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (uint32_t layer = (uint32_t)s->state->opts->num_layers + 1; !ret && layer;) {
+		s->state->layer = --layer;
+		ret = read_layer(s, err);
+	}
 	return ret;
 }

@@ -32,6 +32,7 @@ struct scan_dir {
 	uint32_t *at; /* offset of each name */
 	uint32_t n, taken;
 	unsigned users; /* threads working on its names */
+	bool file_whiteouts; /* of a layer: empty files with an attribute may be whiteouts */
 };
 
 struct scan_found {
@@ -69,8 +70,21 @@ void scan_free(struct scan_dir *d);
 /* Examines @n names from @start on, and stores the results in w->found. */
 int scan_range(struct scan_worker *w, const struct scan_dir *d, uint32_t start, uint32_t n,
 	       struct scan_failure *failure) BTRKIT_MUST_CHECK;
-/* Reads the xattrs of the directory itself into w->found[0]. */
+/* Stores the attributes and xattrs of the directory itself in w->found[0]. */
 int scan_top(struct scan_worker *w, const struct scan_dir *d, struct scan_failure *failure) BTRKIT_MUST_CHECK;
+
+/* Results of scan_layered() besides 0: a new name. */
+#define SCAN_HIDDEN 1
+#define SCAN_MERGED 2
+/*
+ * Decides about a name that was found in a layer. @inode: receives the directory that it is merged with
+ * @return 0; SCAN_HIDDEN: not to be added; SCAN_MERGED; -EOPNOTSUPP; -ENOMEM
+ */
+int scan_layered(struct source *s, const struct scan_worker *w, const struct scan_dir *d, const struct scan_found *f,
+		 uint32_t *inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Return what overlayfs's attribute "opaque" of a directory says: about files that are whiteouts, about all below. */
+bool scan_has_file_whiteouts(const struct scan_worker *w, const struct scan_found *f);
+bool scan_is_opaque(const struct scan_worker *w, const struct scan_found *f);
 
 void scan_attr(const struct stat *st, struct source_attr *ret);
 

@@ -12,6 +12,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/inode.h"
+#include "lib/source/layers.h"
 
 static int fails(struct scan_failure *f, int errnum, const char *what, const char *name)
 {
@@ -259,7 +260,7 @@ static int read_xattrs(struct scan_worker *w, const struct scan_dir *d, struct s
 	if (len < 0)
 		return fails(failure, errno, "list attributes", f->name);
 	for (const char *at = w->list; at < w->list + len && !ret; at += strlen(at) + 1)
-		if (source_takes_xattr(w->source, at))
+		if (source_takes_xattr(w->source, at) || (source_layered(w->source) && source_overlay_word(at)))
 			ret = read_xattr(w, path, f->name, at, failure);
 	f->xattrs_end = w->len;
 	return ret;
@@ -306,6 +307,7 @@ int scan_top(struct scan_worker *w, const struct scan_dir *d, struct scan_failur
 {
 	w->n = 1;
 	w->len = 0;
-	w->found[0] = (struct scan_found){ .name = ".", .device = d->stat.st_dev };
+	w->found[0] = (struct scan_found){ .name = ".", .device = d->stat.st_dev, .inode = d->stat.st_ino };
+	scan_attr(&d->stat, &w->found[0].attr);
 	return read_xattrs(w, d, &w->found[0], failure);
 }

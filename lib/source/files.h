@@ -16,7 +16,8 @@
 int source_openat(int dir, const char *path, int flags);
 /* The path may be of any length. It is modified temporarily. */
 int source_open_below(int root, char *path, int flags);
-int source_open_inode(const struct source *s, uint32_t inode, int flags);
+/* Opens an inode, or the directory of a layer that was merged into it. */
+int source_open_inode(const struct source *s, uint32_t inode, uint32_t layer, int flags);
 
 /* fstat(2), serialized under fakeroot, which is not thread-safe. @return 0; <0 */
 int source_fstat(const struct source *s, int fd, struct stat *st);

@@ -221,7 +221,7 @@ static int stat_contents(const struct manifest *m, const char *path, struct sour
 {
 	struct stat st;
 
-	if (fstatat(m->s->state->root, path, &st, 0))
+	if (fstatat(m->s->state->roots[0], path, &st, 0))
 		return err_system(err, errno, "line %" PRIu64 ": contents %.100s", m->line, path);
 	if (!S_ISREG(st.st_mode))
 		return wrong(m, err, NULL, "contents %.80s: not a regular file", path);
@@ -417,7 +417,7 @@ int manifest_read_line(struct manifest *m, char *line, size_t len, struct btrkit
 	ret = link ? 0 : take_attr(m, &l, (uint32_t)mode, &a, err);
 	if (ret < 0)
 		return ret;
-	if (member_is_whiteout(m->s, &at, link ? NULL : &a))
+	if (member_whiteout(m->s, &at, link ? NULL : &a))
 		return wrong_field(m, err, FIELD_PATH, "whiteout, which marks a file to be removed");
 	if (link)
 		return read_link(m, &l, (uint32_t)mode, err);
@@ -475,8 +475,8 @@ int source_read_manifest(struct source *s, struct btrkit_error *err)
 	FILE *stream;
 	int ret, fd;
 
-	s->state->root = open(basedir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->state->root < 0)
+	s->state->roots[0] = open(basedir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->state->roots[0] < 0)
 		return err_system(err, errno, "%.100s: cannot open directory", basedir);
 	fd = strcmp(o->path, "-") ? open(o->path, O_RDONLY | O_CLOEXEC) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/source/state.h"
+#include "lib/source/layers.h"
 
 const char *member_path_wrong(const char *path)
 {
@@ -32,6 +32,8 @@ int member_find(struct source *s, const char *path, const struct source_attr *im
 	while ((next = source_next_name(&path, &next_len)), next_len) {
 		uint32_t found = source_find(s, dir, name, len);
 
+		if (source_layered(s) && source_layer_look(s, dir, name, len, true, &found) == LAYER_HIDDEN)
+			return MEMBER_HIDDEN;
 		if (found == SOURCE_NONE) {
 			const int failed = implicit ? source_add(s, dir, name, len, implicit, &found, err) :
 						      source_excludes(s, dir, name, len, err);
@@ -53,12 +55,14 @@ int member_find(struct source *s, const char *path, const struct source_attr *im
 uint32_t member_inode(struct source *s, const char *path)
 {
 	struct member m;
+	uint32_t found;
 
 	if (member_find(s, path, NULL, &m, NULL))
 		return SOURCE_NONE;
 	if (m.parent == SOURCE_NONE)
 		return 0;
-	return source_find(s, m.parent, m.name, m.len);
+	found = source_find(s, m.parent, m.name, m.len);
+	return found != SOURCE_NONE && s->inodes[found].layer == s->state->layer ? found : SOURCE_NONE;
 }
 
 int member_add(struct source *s, const struct member *m, const struct source_attr *a, uint32_t *inode,
@@ -78,9 +82,17 @@ int member_add(struct source *s, const struct member *m, const struct source_att
 	return ret;
 }
 
-bool member_is_whiteout(const struct source *s, const struct member *m, const struct source_attr *a)
+enum member_whiteout member_whiteout(const struct source *s, const struct member *m, const struct source_attr *a)
 {
+	static const char prefix[] = ".wh.", twice[] = ".wh..wh.", opaque[] = ".wh..wh..opq";
+
 	if (m->parent == SOURCE_NONE || (s->state->opts->flags & BTRKIT_SOURCE_WHITEOUTS))
-		return false;
-	return (m->len >= 4 && !memcmp(m->name, ".wh.", 4)) || (a && S_ISCHR(a->mode) && !a->rdev);
+		return WHITEOUT_NONE;
+	if (m->len == sizeof(opaque) - 1 && !memcmp(m->name, opaque, m->len))
+		return WHITEOUT_OPAQUE;
+	if (m->len >= sizeof(twice) - 1 && !memcmp(m->name, twice, sizeof(twice) - 1))
+		return WHITEOUT_OTHER;
+	if (m->len >= sizeof(prefix) - 1 && !memcmp(m->name, prefix, sizeof(prefix) - 1))
+		return WHITEOUT_NAME;
+	return a && S_ISCHR(a->mode) && !a->rdev ? WHITEOUT_DEVICE : WHITEOUT_NONE;
 }

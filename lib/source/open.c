@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
+#include "lib/source/layers.h"
 
 int source_read(struct source *s, const struct source_sink *sink, struct btrkit_error *err)
 {
@@ -80,7 +81,7 @@ int source_open_below(int root, char *path, int flags)
 	return fd;
 }
 
-int source_open_inode(const struct source *s, uint32_t inode, int flags)
+int source_open_inode(const struct source *s, uint32_t inode, uint32_t layer, int flags)
 {
 	char *path = NULL;
 	size_t max = 0;
@@ -89,7 +90,7 @@ int source_open_inode(const struct source *s, uint32_t inode, int flags)
 
 	if (len < 0)
 		return (int)len;
-	fd = source_open_below(s->state->root, len ? path : strcpy(path, "."), flags);
+	fd = source_open_below(s->state->roots[layer], len ? path : strcpy(path, "."), flags);
 	free(path);
 	return fd;
 }
@@ -124,21 +125,31 @@ bool source_is_target(const struct source *s, const struct stat *st)
 }
 
 /* Does not open the source, because a pipe can only be opened once. */
-int source_check(const struct source *s, struct btrkit_error *err)
+static int check_file(const struct source *s, const char *path, struct btrkit_error *err)
 {
-	const struct btrkit_mkfs_source *o = s->state->opts;
+	const bool standard = !strcmp(path, "-");
+	const char *called = standard ? "standard input" : path;
 	char name[PATH_SHOWN];
 	struct stat st;
 
-	if (o->kind == BTRKIT_SOURCE_DIRECTORY)
-		return 0;
-	source_escape(source_name(s), strlen(source_name(s)), name, sizeof(name));
-	if (strcmp(o->path, "-") ? stat(o->path, &st) : fstat(STDIN_FILENO, &st))
+	source_escape(called, strlen(called), name, sizeof(name));
+	if (standard ? fstat(STDIN_FILENO, &st) : stat(path, &st))
 		return err_system(err, errno, "%s: cannot open %s", name,
-				  o->kind == BTRKIT_SOURCE_ARCHIVE ? "archive" : "manifest");
+				  s->state->opts->kind == BTRKIT_SOURCE_ARCHIVE ? "archive" : "manifest");
 	if (source_is_target(s, &st))
 		return err_set(err, BTRKIT_INVALID, "%s: is the target of the new filesystem", name);
 	return 0;
+}
+
+int source_check(const struct source *s, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	if (s->state->opts->kind == BTRKIT_SOURCE_DIRECTORY)
+		return 0;
+	for (uint32_t i = 0; !ret && i <= s->state->opts->num_layers; i++)
+		ret = check_file(s, source_layer_path(s, i), err);
+	return ret;
 }
 
 static bool time_is(struct source_time a, struct timespec b)
@@ -214,15 +225,17 @@ static int open_inline(const struct source *s, uint32_t inode, struct btrkit_err
 static int open_near(const struct source *s, struct source_near *near, uint32_t inode, int flags)
 {
 	const struct source_entry *e = &s->entries[s->inodes[inode].name];
+	const uint32_t layer = s->inodes[inode].layer;
 
-	if (e->parent != near->dir) {
+	if (e->parent != near->dir || layer != near->layer) {
 		source_near_end(near);
 		near->dir = e->parent;
-		return source_open_inode(s, inode, flags);
+		near->layer = layer;
+		return source_open_inode(s, inode, layer, flags);
 	}
 	if (near->fd < 0)
-		near->fd = source_open_inode(s, near->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW);
-	return near->fd < 0 ? source_open_inode(s, inode, flags) : source_openat(near->fd, e->name, flags);
+		near->fd = source_open_inode(s, near->dir, layer, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+	return near->fd < 0 ? source_open_inode(s, inode, layer, flags) : source_openat(near->fd, e->name, flags);
 }
 
 void source_near_end(struct source_near *near)
@@ -242,7 +255,7 @@ int source_file_open_near(const struct source *s, struct source_near *near, uint
 	if (i->bits & BIT_INLINE)
 		return open_inline(s, inode, err);
 	if (i->text)
-		fd = source_openat(s->state->root, i->text, O_RDONLY | O_NONBLOCK);
+		fd = source_openat(s->state->roots[0], i->text, O_RDONLY | O_NONBLOCK);
 	else
 		fd = open_near(s, near, inode, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)

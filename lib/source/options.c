@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Options for names: exclusions, subvolumes, inode flags. */
-#include "lib/source/state.h"
+#include "lib/source/layers.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -172,6 +172,28 @@ static int read_subvolumes(struct source *s, struct btrkit_error *err)
 	return ret;
 }
 
+static int check_layers(const struct btrkit_mkfs_source *o, struct btrkit_error *err)
+{
+	size_t standard = !strcmp(o->path, "-");
+
+	if (!o->num_layers)
+		return 0;
+	if (o->kind == BTRKIT_SOURCE_MANIFEST)
+		return err_set(err, BTRKIT_INVALID, "a manifest cannot be a layer");
+	if (o->flags & BTRKIT_SOURCE_WHITEOUTS)
+		return err_set(err, BTRKIT_INVALID, "whiteouts of layers are applied, and cannot be copied");
+	if (o->num_layers >= SOURCE_LAYERS_MAX)
+		return err_set(err, BTRKIT_INVALID, "%zu layers, maximum is %u", o->num_layers + 1, SOURCE_LAYERS_MAX);
+	for (size_t i = 0; i < o->num_layers; i++) {
+		if (!o->layers[i])
+			return err_set(err, BTRKIT_INVALID, "layer without a path");
+		standard += !strcmp(o->layers[i], "-");
+	}
+	if (o->kind == BTRKIT_SOURCE_ARCHIVE && standard > 1)
+		return err_set(err, BTRKIT_INVALID, "only one layer can be the standard input");
+	return 0;
+}
+
 int source_options_read(struct source *s, struct btrkit_error *err)
 {
 	const struct btrkit_mkfs_source *o = s->state->opts;
@@ -187,6 +209,9 @@ int source_options_read(struct source *s, struct btrkit_error *err)
 		return err_set(err, BTRKIT_INVALID, "invalid uid or gid %" PRIu32, UINT32_MAX);
 	if (!o->path)
 		return err_set(err, BTRKIT_INVALID, "source without a path");
+	ret = check_layers(o, err);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < o->num_subvolumes; i++)
 		if (!o->subvolumes[i].path)
 			return err_set(err, BTRKIT_INVALID, "subvolume without a path");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Paths of inodes, and messages with them. */
-#include "lib/source/state.h"
+#include "lib/source/layers.h"
 
 #include <stdlib.h>
 #include <stdio.h>
@@ -120,9 +120,9 @@ const char *source_next_name(const char **path, size_t *len)
 
 const char *source_name(const struct source *s)
 {
-	const struct btrkit_mkfs_source *o = s->state->opts;
+	const char *path = source_layer_path(s, s->state->layer);
 
-	return o->kind != BTRKIT_SOURCE_DIRECTORY && !strcmp(o->path, "-") ? "standard input" : o->path;
+	return s->state->opts->kind != BTRKIT_SOURCE_DIRECTORY && !strcmp(path, "-") ? "standard input" : path;
 }
 
 ssize_t source_full_path(const struct source *s, uint32_t inode, char **buf, size_t *max)

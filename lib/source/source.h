@@ -50,8 +50,16 @@ struct source_xattrs {
 enum source_flags {
 	SOURCE_NODATACOW = 1 << 0, /* implies SOURCE_NODATASUM for regular files */
 	SOURCE_NODATASUM = 1 << 1,
-	SOURCE_NOCOMPRESS = 1 << 2 /* set when contents are compressed */
+	SOURCE_NOCOMPRESS = 1 << 2, /* set when contents are compressed */
+	/* As chattr(1) shows them; from archives. */
+	SOURCE_SYNC = 1 << 3,
+	SOURCE_IMMUTABLE = 1 << 4,
+	SOURCE_APPEND = 1 << 5,
+	SOURCE_NODUMP = 1 << 6,
+	SOURCE_NOATIME = 1 << 7,
+	SOURCE_DIRSYNC = 1 << 8
 };
+#define SOURCE_CHATTR 0x1f8u
 
 struct source_inode {
 	uint64_t size; /* of a regular file; of a symlink: length of its target */
@@ -63,7 +71,8 @@ struct source_inode {
 	uint32_t number;    /* number in its subvolume; 0: the root directory */
 	uint32_t name;	    /* its first entry; SOURCE_NONE: the top directory */
 	/*
-	 * Entries of a directory, contiguous in source.entries. For regular files: used by the placement of contents.
+	 * Entries of a directory, contiguous in source.entries; see layers.c for @count while layers are read. For
+	 * regular files: used by the placement of contents.
 	 */
 	uint32_t first, count;
 	uint32_t identity; /* of a regular file: checked by source_file_open() */
@@ -74,8 +83,9 @@ struct source_inode {
 	uint32_t contents, next_sharing;
 	const struct source_xattrs *xattrs; /* NULL: none */
 	const char *text; /* symlink: target; file of a manifest: contents or path of the contents, or NULL: own path */
-	uint8_t flags;
-	uint8_t bits; /* private to lib/source */
+	uint16_t flags;
+	uint16_t layer; /* that has it, 0 is the lowest; of a directory: the highest */
+	uint8_t bits;	/* private to lib/source */
 };
 
 struct source_entry {
@@ -162,10 +172,10 @@ int source_file_open(const struct source *s, uint32_t inode, struct btrkit_error
 
 /* Cache of a thread for the directory of its last file, because the next file is often in the same one. */
 struct source_near {
-	uint32_t dir;
+	uint32_t dir, layer;
 	int fd;
 };
-#define SOURCE_NEAR_INIT { SOURCE_NONE, -1 }
+#define SOURCE_NEAR_INIT { SOURCE_NONE, 0, -1 }
 void source_near_end(struct source_near *near);
 /* Like source_file_open() for many files, but does not check whether the file changed: call source_file_unchanged(). */
 int source_file_open_near(const struct source *s, struct source_near *near, uint32_t inode,
@@ -190,7 +200,7 @@ const char *source_next_name(const char **path, size_t *len);
 /* Finds an entry of a directory by name after source_finish(). @return its index or SOURCE_NONE */
 uint32_t source_lookup(const struct source *s, uint32_t dir, const char *name, size_t len);
 
-/* Returns the name of the source for messages. */
+/* Returns the name of the source, or of the layer that is being read, for messages. */
 const char *source_name(const struct source *s);
 
 #endif

@@ -60,8 +60,10 @@ struct source_state {
 	uint32_t *index;
 	size_t index_size; /* a power of two; 0: no index */
 	uint64_t index_seed;
-	/* Descriptor of the source directory or of the base directory of a manifest; -1: not open */
-	int root;
+	/* Descriptors of the directories of all layers, or of the base directory of a manifest; -1: not open */
+	int *roots;
+	uint32_t layer;			    /* the one that is being read */
+	struct source_whiteout *whiteouts; /* of layers; layers.c */
 	bool in_between;	   /* LD_PRELOAD is set: fakeroot or similar */
 	pthread_mutex_t stat_lock; /* serializes stat calls in that case */
 	const struct source_target *targets;
@@ -84,6 +86,8 @@ int source_nodes_met(const struct source *s, struct btrkit_error *err) BTRKIT_MU
 
 /* Discards collected xattrs, or stores them in their inode. */
 void source_xattrs_drop(struct source *s);
+/* Returns whether two inodes have equal xattrs. NULL: none */
+bool source_xattrs_equal(const struct source_xattrs *a, const struct source_xattrs *b);
 int source_xattrs_flush(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Stores a complete path without leading slash and escaping. @return its length; -ENOMEM */
@@ -104,4 +108,5 @@ int source_vfail(const char *path, struct btrkit_error *err, int errnum, const c
 uint8_t source_flags_inherited(const struct source *s, uint32_t parent, uint32_t subvolume, uint32_t mode);
 /* Returns the flags that options request for the inode itself. */
 uint8_t source_flags_own(uint8_t bits, uint32_t mode);
+
 #endif

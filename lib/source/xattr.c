@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/source/state.h"
+#include "lib/source/layers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +34,24 @@ static bool same_value(const struct source_xattr *a, const struct source_xattr *
 	return a->value_len == b->value_len && !memcmp(a->value, b->value, a->value_len);
 }
 
-static bool equal(const struct source_xattrs *known, const struct xattr_build *b)
+static bool all_equal(const struct source_xattr *a, const struct source_xattr *b, uint32_t n)
 {
-	if (known->n != b->n)
-		return false;
-	for (uint32_t i = 0; i < b->n; i++)
-		if (compare(&known->at[i], &b->at[i]) || !same_value(&known->at[i], &b->at[i]))
+	for (uint32_t i = 0; i < n; i++)
+		if (compare(&a[i], &b[i]) || !same_value(&a[i], &b[i]))
 			return false;
 	return true;
+}
+
+static bool equal(const struct source_xattrs *known, const struct xattr_build *b)
+{
+	return known->n == b->n && all_equal(known->at, b->at, b->n);
+}
+
+bool source_xattrs_equal(const struct source_xattrs *a, const struct source_xattrs *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a->n == b->n && all_equal(a->at, b->at, a->n);
 }
 
 /* Copies the collected xattrs with names and values into one allocation. */
@@ -151,16 +161,38 @@ static int check_xattr(const struct source *s, uint32_t inode, const char *name,
 	return source_fail(s, inode, err, -ret, "attribute %.80s: %s" LEAVE_OUT, name, own.message);
 }
 
+/*
+ * Returns the name under which overlayfs shows an attribute of a layer. It keeps its own for itself, and escapes those
+ * of an overlay within it: trusted.overlay.overlay.opaque is shown as trusted.overlay.opaque. @return NULL: not at all
+ */
+static const char *shown_name(const char *name, char room[SOURCE_NAME_MAX + 1])
+{
+	static const char again[] = "overlay.";
+	const char *word = source_overlay_word(name);
+	const size_t begin = word ? (size_t)(word - name) : 0, more = sizeof(again) - 1;
+
+	if (!word)
+		return name;
+	if (strncmp(word, again, more) != 0 || strlen(name) - more > SOURCE_NAME_MAX)
+		return NULL;
+	memcpy(room, name, begin);
+	strcpy(room + begin, word + more);
+	return room;
+}
+
 int source_add_xattr(struct source *s, uint32_t inode, const char *name, const void *value, size_t len,
 		     struct btrkit_error *err)
 {
 	struct xattr_build *b = &s->state->xattrs;
-	const size_t name_len = strlen(name);
-	char *copy;
+	char room[SOURCE_NAME_MAX + 1], *copy;
+	size_t name_len;
 	int ret;
 
-	if (!source_takes_xattr(s, name))
+	if (source_layered(s))
+		name = shown_name(name, room);
+	if (!name || !source_takes_xattr(s, name))
 		return 0;
+	name_len = strlen(name);
 	ret = check_xattr(s, inode, name, value, len, err);
 	if (ret)
 		return ret;

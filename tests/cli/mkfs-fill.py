@@ -138,7 +138,7 @@ def wrong_archives(folder):
     wrong('broken archive', bytes(damaged))
     wrong(r'\.\./out: .*leads out of the tree', tar(some, file('../out')))
     wrong(r'a/\.\./\.\./out: .*leads out of the tree', tar(some, file('a/../../out')))
-    wrong(r'/out: .*leads out of the tree', tar(some, file('/out')))
+    wrong(r'/\.\./out: .*leads out of the tree', tar(some, file('/../out')))
     wrong(r'link to \.\./some: .*leads', tar(some, link('l', '../some')))
     wrong('some: duplicate entry', tar(some, file('./some')))
     wrong('some: not a directory, but has entries', tar(some, file('some/below')))

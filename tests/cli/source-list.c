@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Prints a source as text: source-list [OPTION]... directory|archive|manifest PATH
+ * Prints a source as text: source-list [OPTION]... directory|archive|manifest PATH [LAYER]...
  *   -s PATH subvolume   -r PATH read-only one   -S PATH default one   -c PATH nodatacow   -d PATH nodatasum
  *   -x PATTERN exclude   -w PATTERN with xattr   -o PATTERN without xattr   -H no host xattrs   -W whiteouts
  *   -u ID -g ID root's owner   -b PATH base directory   -m N limit of a symlink   -q only count and measures the time
@@ -295,12 +295,14 @@ int main(int argc, char **argv)
 	while ((opt = getopt(argc, argv, "s:r:S:c:d:x:w:o:HWu:g:b:m:qn")) != -1)
 		if (!take_option(&t, opt, optarg))
 			return 2;
-	if (optind + 2 != argc)
+	if (optind + 2 > argc)
 		return 2;
 	t.source.kind = argv[optind][0] == 'd' ? BTRKIT_SOURCE_DIRECTORY :
 			argv[optind][0] == 'a' ? BTRKIT_SOURCE_ARCHIVE :
 						 BTRKIT_SOURCE_MANIFEST;
 	t.source.path = argv[optind + 1];
+	t.source.layers = (const char *const *)&argv[optind + 2];
+	t.source.num_layers = (size_t)(argc - optind - 2);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	ret = source_create(&t.source, &t.limits, &s, &err);
 	if (!ret)

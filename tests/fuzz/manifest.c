@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ret)
 		return 0;
 	/* Nothing can be opened below this: contents are inline or missing. */
-	m.s->state->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	m.s->state->roots[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	while (size && !ret) {
 		const uint8_t *newline = memchr(data, '\n', size);
 		const size_t len = newline ? (size_t)(newline - data) : size;
