@@ -2,7 +2,10 @@
 #ifndef BTRKIT_COMMIT_CSUMS_H
 #define BTRKIT_COMMIT_CSUMS_H
 
-/* Checksums of data that a transaction writes or removes. */
+/*
+ * Checksums of data that a transaction writes or removes. csum_add.c collects and inserts those of new data,
+ * csum_trim.c finds and removes those of others.
+ */
 
 #include "lib/base/pool.h"
 #include "lib/space/range.h"

@@ -2,7 +2,10 @@
 #ifndef BTRKIT_COMMIT_REFS_HEAD_H
 #define BTRKIT_COMMIT_REFS_HEAD_H
 
-/* Shared by refs.c, which collects changes, and refs_apply.c, which applies them. */
+/*
+ * Shared by refs.c, which collects changes, refs_apply.c, which applies them in batches, and refs_item.c, which finds
+ * and changes references in the items of the extent tree.
+ */
 
 #include "lib/base/hash.h"
 #include "lib/space/range.h"

@@ -5,7 +5,7 @@
  * superblock was torn later, its mirror would refer to blocks that no longer exist. Devices with different generations
  * are not written at all.
  */
-#include "lib/commit/level.h"
+#include "lib/commit/sync_supers.h"
 
 #include <string.h>
 

@@ -17,6 +17,8 @@
  * immediately if the item was not in the tree, otherwise when it is deleted from the tree, because copying its leaf may
  * add the reference first. Delayed references must therefore not be applied while one delayed item drops a reference
  * and another one needs the extent. They are not, because additions come first.
+ *
+ * The items are in delayed.c, locks of inodes in lock.c, what readers need in read.c, and what runs items in take.c.
  */
 
 #include <pthread.h>

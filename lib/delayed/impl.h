@@ -2,7 +2,10 @@
 #ifndef BTRKIT_DELAYED_IMPL_H
 #define BTRKIT_DELAYED_IMPL_H
 
-/* Shared by the files of delayed items: items, inodes that have them, and tables of inodes. */
+/*
+ * Shared by the files of delayed items: items, inodes that have them, and tables of inodes (table.c); leaves that will
+ * be copied (leaves.c); what stays delayed (keep.c), and how the rest is inserted (sort.c, run.c).
+ */
 
 #include "lib/delayed/delayed.h"
 

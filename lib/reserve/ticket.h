@@ -12,6 +12,8 @@
  * would soon be used up.
  *
  * All operations except removals leave as much space free as Linux keeps as its global reserve.
+ *
+ * The queue is in ticket.c, credit and its release in ticket_credit.c, and exclusive operations in ticket_exclusive.c.
  */
 
 #include <pthread.h>

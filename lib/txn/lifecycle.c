@@ -8,7 +8,7 @@
 #include "lib/commit/clock.h"
 #include "lib/commit/commit.h"
 #include "lib/commit/data.h"
-#include "lib/commit/level.h"
+#include "lib/commit/sync_supers.h"
 #include "lib/delayed/delayed.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/reserve/ticket.h"

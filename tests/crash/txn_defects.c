@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
-#include "lib/commit/level.h"
 #include "lib/commit/refs.h"
 #include "lib/commit/refs_head.h"
 #include "lib/commit/supers.h"
+#include "lib/commit/sync_supers.h"
 #include "lib/commit/txn.h"
 #include "lib/commit/write.h"
 #include "lib/space/free_space_edit.h"

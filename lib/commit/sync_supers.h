@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_COMMIT_LEVEL_H
-#define BTRKIT_COMMIT_LEVEL_H
+#ifndef BTRKIT_COMMIT_SYNC_SUPERS_H
+#define BTRKIT_COMMIT_SYNC_SUPERS_H
 
 /* The mirrors of superblocks after a crash. */
 
