@@ -49,7 +49,9 @@ static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum
 	if (ret)
 		return ret;
 	*state = BTRKIT_COMMIT_UNKNOWN;
-	ret = commit_supers_write(txn, *supers, 0, err);
+	ret = commit_supers_join(txn, *supers, err);
+	if (!ret)
+		ret = commit_supers_write(txn, *supers, 0, err);
 	if (!ret)
 		ret = commit_flush(txn, err);
 	if (ret)
@@ -57,7 +59,9 @@ static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum
 	*state = BTRKIT_COMMIT_NEW;
 	for (unsigned mirror = 1; !ret && mirror < SUPER_MIRRORS; mirror++)
 		ret = commit_supers_write(txn, *supers, mirror, err);
-	return ret ? ret : commit_flush(txn, err);
+	if (!ret)
+		ret = commit_flush(txn, err);
+	return ret ? ret : commit_supers_leave(txn, err);
 }
 
 static void tell_state(enum btrkit_commit_state state, struct btrkit_error *err)

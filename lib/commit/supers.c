@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/commit/write.h"
 #include "lib/volume/volume.h"
 
 struct device_super {
 	struct btrkit_io *io;
+	bool joins;
 	uint64_t devid;
 	struct disk_super disk[SUPER_MIRRORS];
 };
@@ -133,7 +135,8 @@ static int make_device(struct btrkit_txn *txn, const struct disk_super *common, 
 {
 	int r = 0;
 
-	*ret = (struct device_super){ .io = device->io, .devid = device->devid };
+	*ret = (struct device_super){ .io = device->io, .joins = device->state == VOLUME_JOINING,
+				      .devid = device->devid };
 	ret->disk[0] = *common;
 	r = commit_device_item(txn->fs, device->devid, &ret->disk[0].dev_item, err);
 	for (unsigned mirror = 0; !r && mirror < SUPER_MIRRORS; mirror++) {
@@ -143,7 +146,7 @@ static int make_device(struct btrkit_txn *txn, const struct disk_super *common, 
 		*d = ret->disk[0];
 		commit_super_make_copy(txn->fs, d, mirror);
 		r = super_decode(d, super_offset(mirror), &checked, err);
-		if (!r && !mirror && device->devid == txn->fs->super.devid)
+		if (!r && !mirror && device->devid == le64_get(common->dev_item.devid))
 			*decoded = checked;
 	}
 	return r;
@@ -159,12 +162,12 @@ int commit_supers_make(struct btrkit_txn *txn, struct commit_supers **ret, struc
 
 	if (!s)
 		return err_nomem(err);
-	s->n = n;
 	r = fill_super(txn, &common, err);
 	for (size_t i = 0; !r && i < n; i++) {
 		const struct volume_device device = volume_device(v, i);
 
-		r = make_device(txn, &common, &device, &s->devices[i], &s->decoded, err);
+		if (device.state != VOLUME_LEAVING)
+			r = make_device(txn, &common, &device, &s->devices[s->n++], &s->decoded, err);
 	}
 	if (r)
 		free(s);
@@ -218,7 +221,12 @@ int commit_supers_check(const struct btrkit_fs *fs, struct btrkit_error *err)
 	for (size_t i = 0; i < volume_num_devices(fs->volume); i++) {
 		const struct volume_device d = volume_device(fs->volume, i);
 		struct disk_super now;
-		int ret = btrkit_io_read(d.io, super_offset(0), &now, sizeof(now), err);
+		int ret;
+
+		/* What is on a new device does not matter. */
+		if (d.state == VOLUME_JOINING)
+			continue;
+		ret = btrkit_io_read(d.io, super_offset(0), &now, sizeof(now), err);
 
 		if (!ret && !is_unchanged(&now, &fs->super.disk, d.devid))
 			ret = err_set(err, BTRKIT_BUSY, "superblock was changed by another program since it was read");
@@ -230,6 +238,33 @@ int commit_supers_check(const struct btrkit_fs *fs, struct btrkit_error *err)
 	return 0;
 }
 
+static int write_super(struct btrkit_txn *txn, const struct device_super *d, unsigned mirror, struct btrkit_error *err)
+{
+	int ret = btrkit_io_write(d->io, super_offset(mirror), &d->disk[mirror], SUPER_SIZE, err);
+
+	if (ret) {
+		err_at_device(err, d->devid, super_offset(mirror));
+		return ret;
+	}
+	txn->writer->stats.writes++;
+	txn->writer->stats.bytes_written += SUPER_SIZE;
+	return 0;
+}
+
+int commit_supers_join(struct btrkit_txn *txn, const struct commit_supers *s, struct btrkit_error *err)
+{
+	bool written = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		int ret = s->devices[i].joins ? write_super(txn, &s->devices[i], 0, err) : 0;
+
+		if (ret)
+			return ret;
+		written |= s->devices[i].joins;
+	}
+	return written ? commit_flush(txn, err) : 0;
+}
+
 int commit_supers_write(struct btrkit_txn *txn, const struct commit_supers *s, unsigned mirror,
 			struct btrkit_error *err)
 {
@@ -237,15 +272,51 @@ int commit_supers_write(struct btrkit_txn *txn, const struct commit_supers *s, u
 		const struct device_super *d = &s->devices[i];
 		int ret;
 
-		if (!has_copy(d, mirror))
+		if (!has_copy(d, mirror) || (!mirror && d->joins))
 			continue;
-		ret = btrkit_io_write(d->io, super_offset(mirror), &d->disk[mirror], SUPER_SIZE, err);
-		if (ret) {
-			err_at_device(err, d->devid, super_offset(mirror));
+		ret = write_super(txn, d, mirror, err);
+		if (ret)
 			return ret;
-		}
-		txn->writer->stats.writes++;
-		txn->writer->stats.bytes_written += SUPER_SIZE;
 	}
 	return 0;
+}
+
+/* Clears the superblocks of a device as Linux does: only what identifies them. */
+static int clear_supers(struct btrkit_txn *txn, const struct volume_device *device, struct btrkit_error *err)
+{
+	struct disk_super d;
+	int ret = 0;
+
+	for (unsigned mirror = 0; !ret && mirror < SUPER_MIRRORS; mirror++) {
+		const uint64_t at = super_offset(mirror);
+
+		if (at + SUPER_SIZE > device->io->size)
+			break;
+		ret = btrkit_io_read(device->io, at, &d, sizeof(d), err);
+		if (!ret && le64_get(d.magic) == SUPER_MAGIC) {
+			d.magic = le64_put(0);
+			ret = btrkit_io_write(device->io, at, &d, sizeof(d), err);
+			txn->writer->stats.writes++;
+			txn->writer->stats.bytes_written += sizeof(d);
+		}
+		if (ret)
+			err_at_device(err, device->devid, at);
+	}
+	return ret;
+}
+
+int commit_supers_leave(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	const struct volume *v = txn->fs->volume;
+	bool cleared = false;
+
+	for (size_t i = 0; i < volume_num_devices(v); i++) {
+		const struct volume_device device = volume_device(v, i);
+		int ret = device.state == VOLUME_LEAVING ? clear_supers(txn, &device, err) : 0;
+
+		if (ret)
+			return ret;
+		cleared |= device.state == VOLUME_LEAVING;
+	}
+	return cleared ? commit_flush(txn, err) : 0;
 }

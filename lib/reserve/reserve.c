@@ -253,17 +253,23 @@ static int bound_held(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error
 	return r;
 }
 
-int txn_inc_ro(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err)
+int txn_reserve_chunk_tree(struct btrkit_txn *txn, enum txn_chunks chunks, struct btrkit_error *err)
 {
 	uint64_t need, pieces;
+	int ret = bound_held(txn, &need, err);
+
+	/* The items need space, too. They are among the changes of a commit. */
+	if (!ret)
+		ret = make_room(txn, need, chunks, &pieces, err);
+	return ret ? ret : reserve_system(txn, err);
+}
+
+int txn_inc_ro(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err)
+{
 	int ret;
 
 	space_inc_ro(g);
-	ret = bound_held(txn, &need, err);
-	if (!ret)
-		ret = reserve_system(txn, err);
-	if (!ret)
-		ret = make_room(txn, need, TXN_CHUNKS, &pieces, err);
+	ret = txn_reserve_chunk_tree(txn, TXN_CHUNKS, err);
 	if (ret)
 		space_dec_ro(g);
 	return ret;
@@ -271,15 +277,26 @@ int txn_inc_ro(struct btrkit_txn *txn, struct space_group *g, struct btrkit_erro
 
 int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err)
 {
-	uint64_t need, pieces;
-	int ret = bound_held(txn, &need, err);
+	int ret = txn_reserve_chunk_tree(txn, TXN_NO_CHUNKS, err);
 
-	/* The items that describe it need space, too. They are among the changes of a commit. */
-	if (!ret)
-		ret = make_room(txn, need, TXN_NO_CHUNKS, &pieces, err);
-	if (!ret)
-		ret = reserve_system(txn, err);
 	return ret ? ret : add_chunk(txn, BG_DATA, false, err);
+}
+
+int txn_add_chunk(struct btrkit_txn *txn, uint64_t type, uint64_t profile, struct space_group **ret,
+		  struct btrkit_error *err)
+{
+	struct chunk_plan plan;
+	struct space_group *g;
+	int r = txn_reserve_chunk_tree(txn, TXN_CHUNKS, err);
+
+	if (!r)
+		r = chunk_plan_profile(txn->space, type, profile, &plan, err);
+	if (r)
+		return r;
+	r = failure_note_any(txn->failure, chunk_create(txn->space, &plan, &txn->super, &g, err), err);
+	if (!r && ret)
+		*ret = g;
+	return r;
 }
 
 int txn_spare_mixed(struct btrkit_txn *txn, uint64_t min, uint64_t *max, struct btrkit_error *err)

@@ -34,11 +34,25 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct delayed_amount *all, 
 int txn_spare_mixed(struct btrkit_txn *txn, uint64_t min, uint64_t *max, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
+ * Makes sure that another chunk or device can be described: by the items of the chunk tree and others, and by what the
+ * commit changes because of them. Not during an edit.
+ * @return 0; -ENOSPC: the transaction can continue, with at most an additional empty chunk; <0
+ */
+int txn_reserve_chunk_tree(struct btrkit_txn *txn, enum txn_chunks chunks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
  * Makes a group read-only by space_inc_ro(), and makes sure that what was reserved can still be allocated elsewhere,
  * with new chunks if necessary. To be taken back by space_dec_ro(). Not during an edit.
  * @return 0; -ENOSPC: the group is as before, with at most an additional empty chunk; <0
  */
 int txn_inc_ro(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Creates a chunk with a given profile: see chunk_plan_profile(). Space for that is reserved first. Not during an edit.
+ * @ret: its group; may be NULL
+ */
+int txn_add_chunk(struct btrkit_txn *txn, uint64_t type, uint64_t profile, struct space_group **ret,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Allocates a data chunk. Not during an edit. @return 0; -ENOSPC; <0 */
 int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;

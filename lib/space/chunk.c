@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/dev.h"
 #include "lib/space/free_space_edit.h"
 #include "lib/space/free_space_tree.h"
@@ -109,41 +110,6 @@ static void array_remove(struct disk_super *super, uint64_t logical)
 	super->sys_chunk_array_size = le32_put(used - size);
 }
 
-/* The item must exist. */
-static int missing(int ret, uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err)
-{
-	if (ret == -ENOENT) {
-		ret = err_corrupt(err, NULL, "item of a chunk is missing");
-		err_at_tree(err, tree);
-		err_at_key(err, key);
-	}
-	return ret;
-}
-
-static int delete_item(struct space *s, uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err)
-{
-	struct edit_tree *t;
-	int ret = overlay_tree(s->overlay, tree, &t, err);
-
-	return ret ? ret : missing(edit_delete(t, key, err), tree, key, err);
-}
-
-static int insert_item(struct space *s, uint64_t tree, const struct btrkit_key *key, const void *data, uint32_t size,
-		       struct btrkit_error *err)
-{
-	struct edit_tree *t;
-	int ret = overlay_tree(s->overlay, tree, &t, err);
-
-	if (!ret)
-		ret = edit_insert(t, key, data, size, err);
-	if (ret == -EEXIST) {
-		ret = err_corrupt(err, NULL, "item of another chunk has the key of a new one");
-		err_at_tree(err, tree);
-		err_at_key(err, key);
-	}
-	return ret;
-}
-
 /* Adds @length to the bytes used on a device, or subtracts it. */
 static int count_device(struct space *s, uint64_t devid, uint64_t length, bool more, struct disk_super *super,
 			struct btrkit_error *err)
@@ -158,7 +124,7 @@ static int count_device(struct space *s, uint64_t devid, uint64_t length, bool m
 
 	ret = overlay_tree(s->overlay, OID_CHUNK_TREE, &t, err);
 	if (!ret)
-		ret = missing(edit_bytes(t, &key, &data, &size, err), OID_CHUNK_TREE, &key, err);
+		ret = space_missing_item(edit_bytes(t, &key, &data, &size, err), OID_CHUNK_TREE, &key, err);
 	if (ret)
 		return ret;
 	if (size != sizeof(d))
@@ -189,7 +155,7 @@ static int insert_dev_extent(struct space *s, const struct chunk_plan *plan, uns
 	int ret;
 
 	ret = fs_chunk_tree_uuid(s->fs, d.chunk_tree_uuid, err);
-	return ret ? ret : insert_item(s, OID_DEV_TREE, &key, &d, sizeof(d), err);
+	return ret ? ret : space_insert_item(s, OID_DEV_TREE, &key, &d, sizeof(d), err);
 }
 
 static bool has_free_space_tree(const struct disk_super *super)
@@ -207,19 +173,35 @@ static int insert_items(struct space *s, const struct chunk_plan *plan, const st
 	struct edit_tree *t;
 	int ret;
 
-	ret = insert_item(s, OID_CHUNK_TREE, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, plan->logical), item, size,
-			  err);
+	ret = space_insert_item(s, OID_CHUNK_TREE, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, plan->logical), item,
+				size, err);
 	for (unsigned i = 0; !ret && i < plan->num_stripes; i++) {
 		ret = insert_dev_extent(s, plan, i, length, err);
 		if (!ret)
 			ret = count_device(s, plan->stripes[i].devid, length, true, super, err);
 	}
 	if (!ret)
-		ret = insert_item(s, s->tree, &KEY(g->start, KEY_BLOCK_GROUP_ITEM, g->length), &d, sizeof(d), err);
+		ret = space_insert_item(s, s->tree, &KEY(g->start, KEY_BLOCK_GROUP_ITEM, g->length), &d, sizeof(d),
+					err);
 	if (ret || !has_free_space_tree(super))
 		return ret;
 	ret = overlay_tree(s->overlay, OID_FREE_SPACE_TREE, &t, err);
 	return ret ? ret : free_space_add_group(t, g, err);
+}
+
+/* Profiles with a feature flag, without which older kernels would not know what to do with them. */
+static const struct {
+	uint64_t profiles, incompat;
+} features[] = {
+	{ BG_RAID5 | BG_RAID6, INCOMPAT_RAID56 },
+	{ BG_RAID1C3 | BG_RAID1C4, INCOMPAT_RAID1C34 },
+};
+
+static void set_features(struct disk_super *super, uint64_t type)
+{
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++)
+		if (type & features[i].profiles)
+			super->incompat_flags = le64_put(le64_get(super->incompat_flags) | features[i].incompat);
 }
 
 int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_super *super, struct space_group **ret,
@@ -253,6 +235,7 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 		return r;
 	if (plan->type & BG_SYSTEM)
 		array_add(super, plan->logical, &item, size);
+	set_features(super, plan->type);
 	*ret = g;
 	return 0;
 }
@@ -273,13 +256,21 @@ static int is_empty(const struct space *s, const struct space_group *g, bool *re
 	return 0;
 }
 
-/* The last group of a type must stay, because it tells Linux the profile of new ones. */
-static bool is_last(const struct space *s, const struct space_group *g)
+/* Whether no other group has any of these flags. */
+static bool is_last(const struct space *s, const struct space_group *g, uint64_t flags)
 {
 	for (size_t i = 0; i < s->num_groups; i++)
-		if (s->groups[i] != g && !s->groups[i]->removed && s->groups[i]->item.flags == g->item.flags)
+		if (s->groups[i] != g && !s->groups[i]->removed && s->groups[i]->item.flags & flags)
 			return false;
 	return true;
+}
+
+/* @g is about to go. */
+static void clear_features(const struct space *s, const struct space_group *g, struct disk_super *super)
+{
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++)
+		if (g->item.flags & features[i].profiles && is_last(s, g, features[i].profiles))
+			super->incompat_flags = le64_put(le64_get(super->incompat_flags) & ~features[i].incompat);
 }
 
 /* Makes room for another removed chunk in the list. */
@@ -304,16 +295,16 @@ static int delete_items(struct space *s, const struct space_group *g, const stru
 	struct edit_tree *t;
 	int ret;
 
-	ret = delete_item(s, OID_CHUNK_TREE, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, c->logical), err);
+	ret = space_delete_item(s, OID_CHUNK_TREE, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, c->logical), err);
 	for (unsigned i = 0; !ret && i < c->num_stripes; i++) {
 		const struct volume_stripe *stripe = &c->stripes[i];
 
-		ret = delete_item(s, OID_DEV_TREE, &KEY(stripe->devid, KEY_DEV_EXTENT, stripe->physical), err);
+		ret = space_delete_item(s, OID_DEV_TREE, &KEY(stripe->devid, KEY_DEV_EXTENT, stripe->physical), err);
 		if (!ret)
 			ret = count_device(s, stripe->devid, c->stripe_length, false, super, err);
 	}
 	if (!ret)
-		ret = delete_item(s, s->tree, &KEY(g->item.start, KEY_BLOCK_GROUP_ITEM, g->item.length), err);
+		ret = space_delete_item(s, s->tree, &KEY(g->item.start, KEY_BLOCK_GROUP_ITEM, g->item.length), err);
 	if (ret || !has_free_space_tree(super))
 		return ret;
 	ret = overlay_tree(s->overlay, OID_FREE_SPACE_TREE, &t, err);
@@ -335,7 +326,7 @@ int chunk_remove(struct space *s, struct space_group *g, struct disk_super *supe
 		return ret;
 	if (!empty)
 		return err_set(err, BTRKIT_BUSY, "block group %" PRIu64 " is not empty", g->item.start);
-	if (is_last(s, g))
+	if (is_last(s, g, g->item.flags & BG_TYPE_MASK))
 		return err_set(err, BTRKIT_BUSY, "block group %" PRIu64 " is the last of its type", g->item.start);
 	ret = reserve_gone(s, err);
 	if (ret)
@@ -351,6 +342,7 @@ int chunk_remove(struct space *s, struct space_group *g, struct disk_super *supe
 		return ret;
 	if (chunk->type & BG_SYSTEM)
 		array_remove(super, chunk->logical);
+	clear_features(s, g, super);
 	g->changed = false;
 	g->num_changes = 0;
 	return 0;

@@ -2,6 +2,7 @@
 /* Location and size of new chunks, as in Linux 6.18. */
 #include "lib/space/chunk.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/base/err.h"
@@ -43,19 +44,31 @@ static struct rules rules_of(const struct raid_profile *raid)
 			       .devs_increment = raid->copies / each };
 }
 
+/* Number of devices on which chunks may be placed. */
+static unsigned num_usable(const struct space *s)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < volume_num_devices(s->fs->volume); i++)
+		n += volume_takes_chunks(s->fs->volume, volume_device(s->fs->volume, i).devid);
+	return n;
+}
+
 /* Linux takes the most redundant of the profiles in use for the type, if there are enough devices. */
-static uint64_t choose_profile(struct space *s, uint64_t type)
+static uint64_t choose_profile(const struct space *s, uint64_t type)
 {
 	static const uint64_t order[] = { BG_RAID1C4, BG_RAID6,	 BG_RAID1C3, BG_RAID5,
 					  BG_RAID10,  BG_RAID1, BG_DUP,	 BG_RAID0 };
+	const uint64_t *set = &s->profiles[space_type_index(type)];
 	uint64_t there = 0;
 
+	if (*set != CHUNK_ANY_PROFILE && rules_of(raid_profile_find(*set)).devs_min <= num_usable(s))
+		return *set;
 	for (size_t i = 0; i < s->num_groups; i++)
 		if (!s->groups[i]->removed && s->groups[i]->item.flags & type)
 			there |= s->groups[i]->item.flags;
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		if (there & order[i] &&
-		    rules_of(raid_profile_find(order[i])).devs_min <= volume_num_devices(s->fs->volume))
+		if (there & order[i] && rules_of(raid_profile_find(order[i])).devs_min <= num_usable(s))
 			return order[i];
 	return 0;
 }
@@ -175,6 +188,8 @@ static int read_devices(struct space *s, struct place *places, size_t *n, struct
 			cursor_blame(&c, ret, err);
 			break;
 		}
+		if (!volume_takes_chunks(s->fs->volume, dev.devid))
+			continue;
 		places[(*n)++] = (struct place){ .devid = dev.devid, .total = dev.total_bytes,
 						 .unused = dev.total_bytes - dev.bytes_used };
 	}
@@ -329,18 +344,13 @@ static int place(struct space *s, const struct rules *rules, struct place *place
 	return 0;
 }
 
-int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct btrkit_error *err)
+static int make_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct btrkit_error *err)
 {
-	const bool mixed = s->fs->super.incompat & INCOMPAT_MIXED_GROUPS;
+	const struct rules rules = rules_of(raid_profile_find(type));
 	struct chunk_plan plan = { .logical = next_logical(s), .type = type };
 	struct place *places;
-	struct rules rules;
 	int r;
 
-	if (mixed && type != BG_SYSTEM)
-		plan.type = BG_DATA | BG_METADATA;
-	plan.type |= choose_profile(s, plan.type);
-	rules = rules_of(raid_profile_find(plan.type));
 	places = calloc(volume_num_devices(s->fs->volume), sizeof(*places));
 	if (!places)
 		return err_nomem(err);
@@ -349,4 +359,48 @@ int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct bt
 	if (!r)
 		*ret = plan;
 	return r;
+}
+
+/* In mixed block groups, chunks for data and metadata are the same. */
+static uint64_t type_of(const struct space *s, uint64_t type)
+{
+	const bool mixed = s->fs->super.incompat & INCOMPAT_MIXED_GROUPS;
+
+	return mixed && type != BG_SYSTEM ? BG_DATA | BG_METADATA : type;
+}
+
+int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct btrkit_error *err)
+{
+	const uint64_t full = type_of(s, type);
+
+	return make_plan(s, full | choose_profile(s, full), ret, err);
+}
+
+static int check_profile(const struct space *s, uint64_t profile, struct btrkit_error *err)
+{
+	const struct raid_profile *raid = raid_profile_find(profile);
+	const unsigned needs = rules_of(raid).devs_min, n = num_usable(s);
+
+	if (profile != raid->flag)
+		return err_set(err, BTRKIT_INVALID, "there is no profile 0x%" PRIx64, profile);
+	if (needs > n)
+		return err_set(err, BTRKIT_INVALID, "profile %s needs %u devices, there are %u", raid->name, needs, n);
+	return 0;
+}
+
+int chunk_plan_profile(struct space *s, uint64_t type, uint64_t profile, struct chunk_plan *ret,
+		       struct btrkit_error *err)
+{
+	int r = check_profile(s, profile, err);
+
+	return r ? r : make_plan(s, type_of(s, type) | profile, ret, err);
+}
+
+int chunk_set_profile(struct space *s, uint64_t type, uint64_t profile, struct btrkit_error *err)
+{
+	int ret = profile == CHUNK_ANY_PROFILE ? 0 : check_profile(s, profile, err);
+
+	if (!ret)
+		s->profiles[space_type_index(type_of(s, type))] = profile;
+	return ret;
 }

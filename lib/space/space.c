@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/space/chunk.h"
+#include "lib/space/space_device.h"
 
 static struct space_group *group_destroy(struct space_group *g)
 {
@@ -66,6 +68,8 @@ int space_create(struct btrkit_fs *fs, struct space **ret, struct btrkit_error *
 	}
 	s->fs = fs;
 	s->tree = groups.tree;
+	for (size_t i = 0; i < sizeof(s->profiles) / sizeof(s->profiles[0]); i++)
+		s->profiles[i] = CHUNK_ANY_PROFILE;
 	for (size_t i = 0; !r && i < groups.n; i++)
 		r = insert_group(s, &groups.at[i], &g, err);
 	block_groups_release(&groups);
@@ -247,6 +251,7 @@ void space_committed(struct space *s)
 		g->fresh = false;
 	}
 	end(s);
+	space_devices_committed(s);
 }
 
 void space_aborted(struct space *s)
@@ -271,4 +276,5 @@ void space_aborted(struct space *s)
 		s->gone[i] = NULL;
 	}
 	end(s);
+	space_devices_aborted(s);
 }

@@ -10,7 +10,7 @@
 
 static uint64_t *next_of(struct space *s, uint64_t type)
 {
-	return &s->next[type & BG_DATA ? 0 : type & BG_METADATA ? 1 : 2];
+	return &s->next[space_type_index(type)];
 }
 
 void space_inc_ro(struct space_group *g)

@@ -17,7 +17,9 @@ struct space {
 	size_t num_groups, groups_size;
 	struct space_group *touched; /* list, most recent first */
 	uint64_t used;		     /* in all groups */
-	uint64_t next[3];	     /* for data, metadata, system: end of the last allocation */
+	/* For data, metadata, system: see space_type_index(). */
+	uint64_t next[3];     /* end of the last allocation */
+	uint64_t profiles[3]; /* see chunk_set_profile() */
 	struct space_load_stats stats;
 	/* Chunks removed in this transaction: their space on the devices must not be reused yet. */
 	struct volume_chunk **gone;
@@ -25,6 +27,12 @@ struct space {
 	struct cursor extents; /* in the committed extent tree, from the first allocation in this transaction on */
 	bool reads_extents;
 };
+
+/* Mixed groups are as those for data. */
+static inline unsigned space_type_index(uint64_t type)
+{
+	return type & BG_DATA ? 0 : type & BG_METADATA ? 1 : 2;
+}
 
 void space_touch(struct space *s, struct space_group *g);
 /* Index of the first group that ends after @logical, or the number of groups if there is none. */
@@ -37,6 +45,17 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 /* The root of a tree at the last commit, whether a transaction is open or not. @return as fs_find_tree() */
 int space_committed_root(const struct space *s, uint64_t id, struct tree_root *ret,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Inserts or deletes an item of chunks or devices: it is damage if it exists already, or does not exist.
+ * space_missing_item() says the latter if @ret is -ENOENT or 1, and otherwise returns @ret.
+ */
+int space_insert_item(struct space *s, uint64_t tree, const struct btrkit_key *key, const void *data, uint32_t size,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int space_delete_item(struct space *s, uint64_t tree, const struct btrkit_key *key,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int space_missing_item(int ret, uint64_t tree, const struct btrkit_key *key,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Checks that the last commit does not use a free range of a group.

@@ -81,15 +81,37 @@ size_t volume_chunk_from(const struct volume *v, uint64_t logical);
 /* Index of the chunk that starts at @logical, or volume_num_chunks(). */
 size_t volume_find_chunk(const struct volume *v, uint64_t logical);
 
+/* Whether a transaction adds or removes a device. In both cases it can be read and written like others. */
+enum volume_state { VOLUME_MEMBER, VOLUME_JOINING, VOLUME_LEAVING };
+
 /* A device, owned by the volume. */
 struct volume_device {
 	struct btrkit_io *io; /* NULL: missing */
 	uint64_t devid;
 	uint8_t uuid[16];
+	enum volume_state state;
 };
 
 size_t volume_num_devices(const struct volume *v);
 struct volume_device volume_device(const struct volume *v, size_t i);
+
+/*
+ * Devices of an open volume join and leave by the following, which must not be called while other threads use it.
+ * volume_make_room() makes sure that volume_join() has room, which makes the device the last one; the volume owns it
+ * from then on. volume_drop_device() closes one that no chunk uses, and the index of each device after it changes.
+ * @return 0; -EINVAL: too many devices; -ENOMEM
+ */
+int volume_make_room(struct volume *v, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void volume_join(struct volume *v, struct btrkit_io *io, uint64_t devid, const uint8_t uuid[16]);
+void volume_set_state(struct volume *v, size_t i, enum volume_state state);
+void volume_drop_device(struct volume *v, size_t i);
+/* Whether any chunk has a stripe on a device. */
+bool volume_device_in_use(const struct volume *v, uint64_t devid);
+
+/* Says that no new chunks are placed on a device, or that they are. */
+void volume_set_closed(struct volume *v, size_t i, bool closed);
+/* Whether new chunks are placed on a device: not if it is closed, leaves, or does not exist. */
+bool volume_takes_chunks(const struct volume *v, uint64_t devid);
 
 /* One copy of a range. */
 struct copy {

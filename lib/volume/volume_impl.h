@@ -11,7 +11,8 @@
 
 struct device {
 	struct volume_device is;
-	bool stale; /* other devices were written later */
+	bool stale;  /* other devices were written later */
+	bool closed; /* no chunks are placed here */
 	/* Updated by many threads. */
 	atomic_uint_fast64_t read_errors, damaged;
 };

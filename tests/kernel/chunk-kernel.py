@@ -79,6 +79,7 @@ def state(img):
             head, _, body = part.partition('\n')
             result['array', head.split('key ')[1], device] = body
         result['super', device] = re.search(r'dev_item.bytes_used\s+(\d+)', text).group(1)
+        result['features', device] = re.search(r'incompat_flags\s+(0x[0-9a-f]+)', text).group(1)
     return result
 
 
@@ -231,9 +232,13 @@ def about(found, logical):
     return {key: body for key, body in found.items() if key[0] not in ('used', 'super') and of(key, body)}
 
 
-def compare(linux, before, ours):
-    """Repeat on the copy @ours what Linux did since @before, and compare. Returns the steps; None: they cannot be
-    determined."""
+def profile(name):
+    return name.split('|')[-1].lower()
+
+
+def compare(linux, before, ours, convert=False):
+    """Repeat on the copy @ours what Linux did since @before, and compare. With @convert, name the profiles of new
+    chunks, which are not those of existing ones. Returns the steps; None: they cannot be determined."""
     theirs, old = state(linux), state(ours)
     new, was = chunks(theirs), chunks(before)
     expect(old == before, 'the copy is another filesystem')
@@ -247,7 +252,8 @@ def compare(linux, before, ours):
         return None
     # Linux moved the contents of some of these chunks, which we do not.
     moved = [logical for logical in gone if before['used', str(logical)]]
-    steps = [kind(new[logical]) for logical in made] + [str(logical) for logical in gone if logical not in moved]
+    steps = [kind(new[logical]) + (f':{profile(new[logical])}' if convert else '') for logical in made] + \
+        [str(logical) for logical in gone if logical not in moved]
     # Alternate between one transaction and many.
     if steps and count['steps'] % 2:
         steps.append('commit')
@@ -357,10 +363,58 @@ def run_several(folder, name):
     linux.remove()
 
 
+# mkfs options, sizes of the devices, what Linux converts to which profile, one after the other.
+CONVERT = {
+    'convert-up': (('-d', 'single', '-m', 'raid1'), ('3G', '5G', '4G', '3500M'),
+                   (('d', 'raid0'), ('m', 'raid1c3'), ('d', 'raid10'), ('s', 'raid1c4'), ('d', 'raid6'))),
+    'convert-down': (('-d', 'raid5', '-m', 'raid1c4'), ('3G', '5G', '4G', '3500M'),
+                     (('m', 'dup'), ('d', 'raid1'), ('m', 'single'), ('d', 'single'))),
+    'convert-one-device': (('-d', 'single', '-m', 'dup'), ('3G',), (('d', 'dup'), ('m', 'single'))),
+}
+CONVERT_DEEP = {
+    'convert-all': (('-d', 'single', '-m', 'single'), ('40G', '60G', '50G', '30G', '35G', '45G'),
+                    (('d', 'raid1c3'), ('m', 'raid5'), ('d', 'raid1c4'), ('m', 'raid6'), ('d', 'raid5'),
+                     ('m', 'raid10'), ('d', 'dup'), ('m', 'raid1'), ('d', 'raid0'))),
+}
+
+
+def convert(what, to):
+    """Convert a chunk of a type, but no system chunk together with metadata."""
+    options = [f'-{what}convert={to},limit=1', *(['-susage=0'] if what == 'm' else [])]
+    return lambda mnt: image.run(image.BTRFS, 'balance', 'start', '-f', *options, mnt)
+
+
+def run_convert(folder, name):
+    """Linux creates chunks of another profile and moves everything there."""
+    options, sizes, works = {**CONVERT, **CONVERT_DEEP}[name]
+    linux = Several(os.path.join(folder, 'linux'), sizes)
+    linux.mkfs(*options)
+    # Its cleaner removes empty chunks at any time.
+    with open(f'{linux.mount()}/some', 'wb') as f:
+        f.write(bytes(range(256)) * 4096 * 8)
+    linux.umount()
+    did = []
+    for what, to in works:
+        before = state(linux)
+        ours = linux.copy(os.path.join(folder, 'ours'))
+        convert(what, to)(linux.mount())
+        linux.umount()
+        did.append(compare(linux, before, ours, True))
+        count[f'conversions to {to}'] += bool(did[-1])
+        if did[-1]:
+            use(ours)
+        ours.remove()
+    print(name, did, flush=True)
+    expect(all(did), 'a conversion of Linux cannot be repeated')
+    linux.remove()
+
+
 WANTED = ('chunks made: DATA|single', 'chunks made: DATA|DUP', 'chunks made: METADATA|single',
           'chunks made: METADATA|DUP', 'chunks made: SYSTEM|single', 'chunks made: SYSTEM|DUP',
           'chunks made: DATA|METADATA|single', 'chunks made: DATA|RAID5', 'chunks made: METADATA|RAID1',
           'chunks made: DATA|RAID10', 'chunks made: METADATA|RAID6', 'chunks made: SYSTEM|RAID6',
+          'conversions to raid1', 'conversions to raid1c3', 'conversions to raid10', 'conversions to raid6',
+          'conversions to dup', 'conversions to raid0', 'conversions to single',
           'chunks of ours that Linux used', 'chunks removed', 'holes', 'items compared', 'filesystems checked')
 
 
@@ -370,9 +424,11 @@ def main():
         print(f'skipped: {reason}')
         return 77
     with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:
-        named = [*SEVERAL, *DEEP] if sys.argv[1:] == ['--deep'] else sys.argv[1:]
-        for name in named or [*SCENARIOS, *SEVERAL]:
-            if name in SEVERAL or name in DEEP:
+        named = [*SEVERAL, *DEEP, *CONVERT, *CONVERT_DEEP] if sys.argv[1:] == ['--deep'] else sys.argv[1:]
+        for name in named or [*SCENARIOS, *SEVERAL, *CONVERT]:
+            if name in CONVERT or name in CONVERT_DEEP:
+                run_convert(folder, name)
+            elif name in SEVERAL or name in DEEP:
                 run_several(folder, name)
             else:
                 run_scenario(folder, name)
