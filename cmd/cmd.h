@@ -141,9 +141,13 @@ struct cmd_devices {
 	const char **at; /* the first is the argument, which the command stores there */
 	size_t n;
 	bool noscan;
+	bool no_links;	 /* PATH follows no symbolic links */
 };
 #define CMD_OPT_DEVICE 1000
 #define CMD_OPT_NOSCAN 1001
+#define CMD_OPT_NO_LINKS 1005
+/* For commands that take paths of files. */
+#define CMD_LINKS_OPTION { CMD_OPT_NO_LINKS, "no-dereference", NULL, "follow no symbolic links in PATH" }
 /* For commands that only open devices given as arguments. */
 #define CMD_NOSCAN_OPTION { CMD_OPT_NOSCAN, "noscan", NULL, "use only the given devices, do not look for others" }
 #define CMD_DEVICE_OPTIONS \
@@ -164,7 +168,7 @@ bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, 
 
 /* Allocates room for as many devices as there are arguments. @return 0; the exit status, after reporting a failure */
 int cmd_devices_begin(const struct command *cmd, int argc, struct cmd_devices *ret);
-/* Handles the option just returned by getopt_long() if it is one of CMD_DEVICE_OPTIONS. @return whether it is */
+/* Handles the option just returned by getopt_long() if it is one of those above. @return whether it is */
 bool cmd_devices_option(struct cmd_devices *d, int option);
 void cmd_devices_end(struct cmd_devices *d);
 /* Calls cmd_open(). */

@@ -16,6 +16,8 @@ bool cmd_devices_option(struct cmd_devices *d, int option)
 		d->at[d->n++] = optarg;
 	else if (option == CMD_OPT_NOSCAN)
 		d->noscan = true;
+	else if (option == CMD_OPT_NO_LINKS)
+		d->no_links = true;
 	else
 		return false;
 	return true;
@@ -34,7 +36,8 @@ struct btrkit_fs *cmd_devices_open(const struct command *cmd, const struct cmd_d
 
 struct btrkit_fs *cmd_files_open(const struct command *cmd, const struct cmd_devices *d)
 {
-	struct btrkit_fs *fs = cmd_devices_open(cmd, d, NULL);
+	const struct btrkit_open_options opts = { .flags = d->no_links ? BTRKIT_OPEN_NO_LINKS : 0 };
+	struct btrkit_fs *fs = cmd_devices_open(cmd, d, &opts);
 	struct btrkit_fs_info info;
 
 	if (!fs)

@@ -24,6 +24,7 @@ static const struct cmd_option options[] = {
 	  "also write to read-only subvolumes; their received_uuid\nis cleared" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "start paths from this subvolume (default: the top level)" },
 	{ OPT_UNDO, "undo", "FILE", "save what is overwritten in the new FILE, for btrkit undo" },
+	CMD_LINKS_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -206,6 +207,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	req.devices.at[0] = argv[optind];
 	if (optind + 1 < argc && edit_check(argv + optind + 1, (size_t)(argc - optind - 1), &call, &err))
 		cmd_usage_error(cmd, "%s", err.message);
+	e.no_links = req.devices.no_links;
 	if (call.op && req.commit_every)
 		cmd_usage_error(cmd, "--commit-every requires a script");
 	e.fs = cmd_open_write(cmd, req.devices.at, req.devices.n, !req.devices.noscan, false, req.undo);
@@ -216,6 +218,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		btrkit_fs_close(e.fs);
 	free(e.forced);
 	free(e.buffer);
+	free(e.above);
 	cmd_devices_end(&req.devices);
 	return ret || !e.fs ? EXIT_FAILED : EXIT_DONE;
 }

@@ -19,6 +19,10 @@ struct edit {
 	struct edit_forced *forced;	/* subvolumes made writable in the transaction */
 	size_t num_forced;
 	const char *path;	/* that the operation is working on; NULL: none yet */
+	bool no_links;		/* paths follow no symbolic links */
+	struct btrkit_found *above; /* memory for resolving a path: see edit_path.c */
+	size_t room_above;
+	struct edit_known *known; /* directories of the last path, between edit_know() and edit_forget(); or NULL */
 };
 
 #define EDIT_BUFFER (4u << 20)
@@ -38,7 +42,7 @@ struct edit_op {
 	int min, max;	/* number of words after the options; -1: no maximum */
 	/* @flags: a bit for each of @letters, in their order. @return 0; a negative errno */
 	int (*run)(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
-	unsigned dashes; /* so many of the first words may begin with a single -, which makes no option of them */
+	unsigned dashes; /* so many of the first words may begin with -, which makes no option of them */
 };
 
 /* Ends with a NULL name. */
@@ -93,7 +97,8 @@ void edit_say_forced(struct edit *e, const struct cmd_note *to);
 
 /*
  * The directory of a path, which is to be changed, and its last name. The name is empty for the root directory of the
- * subvolume that paths start from.
+ * subvolume that paths start from. Symbolic links within the path are followed as if that subvolume was mounted as the
+ * root directory of a system.
  */
 struct edit_spot {
 	uint64_t root;
@@ -105,14 +110,34 @@ int edit_spot(struct edit *e, const char *path, struct edit_spot *ret,
 /* The same for a new inode of a mode, or 0 for a link: only a directory may have a slash after its name. */
 int edit_spot_new(struct edit *e, const char *path, uint32_t mode, struct edit_spot *ret,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Looks up a path, without following symbolic links. */
+/*
+ * Begins to remember the directories of the last path, so that those of the next one need not be looked up again: only
+ * for a caller that neither moves nor removes directories meanwhile. Call edit_forget() in the end. @return 0; -ENOMEM
+ */
+int edit_know(struct edit *e, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void edit_forget(struct edit *e);
+/* Gets how much of @path is known, in bytes, and how many of e->above lead there; otherwise changes neither. */
+int edit_known_find(struct edit *e, const char *path, size_t *end, size_t *above,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Adds the directory that the first @end bytes of that path lead to. @return 0; -ENOMEM */
+int edit_known_add(struct edit *e, size_t end, size_t above, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Drops what is known of directories behind the first @above, which will be overwritten. */
+void edit_known_go_up(struct edit *e, size_t above);
+
+/* Looks up a path. A symbolic link that is the last name is what is found, unless a slash follows. */
 int edit_find(struct edit *e, const char *path, struct btrkit_found *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Looks up a path, and follows a symbolic link that is the last name, as open(2) does. */
+int edit_find_target(struct edit *e, const char *path, struct btrkit_found *ret,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The same for an inode that is to be changed. */
+/* Looks up an inode that is to be changed, or a symbolic link itself: as edit_find(). */
+int edit_inode(struct edit *e, const char *path, struct btrkit_found *ret,
+	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Looks up an inode that is to be changed, through a symbolic link: as edit_find_target(). */
 int edit_target(struct edit *e, const char *path, struct btrkit_found *ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same, but the stub of a subvolume is a directory. @return also -EISDIR */
+/* Looks up a file as edit_target() does; the empty directory in place of a subvolume is none. @return also -EISDIR */
 int edit_target_file(struct edit *e, const char *path, struct btrkit_found *ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -10,15 +10,16 @@
 
 #include "edit.h"
 
-/* Applies the same change to each path. */
-static int set_each(struct edit *e, char **paths, size_t n, const struct btrkit_attr *attr, struct btrkit_error *err)
+/* Applies the same change to each path. @follow: what a symbolic link leads to is changed, not the link itself */
+static int set_each(struct edit *e, char **paths, size_t n, bool follow, const struct btrkit_attr *attr,
+		    struct btrkit_error *err)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_target(e, paths[i], &f, err);
+		ret = follow ? edit_target(e, paths[i], &f, err) : edit_inode(e, paths[i], &f, err);
 		if (!ret)
 			ret = btrkit_txn_set_attr(e->txn, f.root, f.inode, attr, err);
 	}
@@ -61,7 +62,7 @@ int edit_chmod(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	(void)flags;
 	if (take_number(words[0], 8, '\0', 010000, &mode)) {
 		attr.mode = (uint32_t)mode;
-		return set_each(e, words + 1, n - 1, &attr, err);
+		return set_each(e, words + 1, n - 1, true, &attr, err);
 	}
 	/* Check the syntax first, independently of the files. */
 	ret = edit_mode(words[0], 0, &attr.mode, err);
@@ -89,7 +90,7 @@ int edit_chown(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	}
 	if (!at)
 		return edit_fail(err, EINVAL, "invalid owner: expected UID, UID:GID or :GID, as numbers");
-	return set_each(e, words + 1, n - 1, &attr, err);
+	return set_each(e, words + 1, n - 1, false, &attr, err);
 }
 
 /* Parses "now", or "@" and seconds with up to nine decimal places. @return false: invalid */
@@ -126,7 +127,7 @@ int edit_touch(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	if (!take_time(words[0], &attr.atime))
 		return edit_fail(err, EINVAL, "invalid time: expected now or @SECONDS[.FRACTION]");
 	attr.mtime = attr.atime;
-	return set_each(e, words + 1, n - 1, &attr, err);
+	return set_each(e, words + 1, n - 1, false, &attr, err);
 }
 
 static int find_flags(const char *s, uint32_t *ret)
@@ -157,7 +158,7 @@ int edit_chattr(struct edit *e, char **words, size_t n, unsigned flags, struct b
 	for (size_t i = 1; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_target(e, words[i], &f, err);
+		ret = edit_inode(e, words[i], &f, err);
 		if (!ret)
 			ret = btrkit_txn_set_flags(e->txn, f.root, f.inode, how == '-' ? 0 : bits,
 						   how == '=' ? UINT32_MAX : bits, err);
@@ -196,7 +197,7 @@ int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct
 	for (size_t i = 2; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_target(e, words[i], &f, err);
+		ret = edit_inode(e, words[i], &f, err);
 		if (!ret)
 			ret = btrkit_txn_xattr_set(e->txn, f.root, f.inode, words[0], words[1], (size_t)size,
 						   how[flags], err);
@@ -212,7 +213,7 @@ int edit_rmxattr(struct edit *e, char **words, size_t n, unsigned flags, struct 
 	for (size_t i = 1; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_target(e, words[i], &f, err);
+		ret = edit_inode(e, words[i], &f, err);
 		if (!ret)
 			ret = btrkit_txn_xattr_remove(e->txn, f.root, f.inode, words[0], err);
 	}

@@ -50,8 +50,8 @@ static bool is_option(const char *word)
 
 /*
  * Refuses options behind the first operand: `rm -r data --undo FILE` would remove data and keep nothing. A name that
- * begins with - is given behind --, or as ./-name. @first: so many leading words may begin with a single -, which is
- * part of a mode, of flags or of a value.
+ * begins with - is given behind --, or as ./-name. @first: so many leading words may begin with -, as part of a mode or
+ * of flags; a value, which may be anything, only with a single one.
  */
 static int check_operands(const struct edit_call *c, size_t first, struct btrkit_error *err)
 {
@@ -59,7 +59,7 @@ static int check_operands(const struct edit_call *c, size_t first, struct btrkit
 		const char *word = c->words[i];
 		const bool whole = !strncmp(word, "--", 2);
 
-		if (!is_option(word) || (i < first && !whole))
+		if (!is_option(word) || (i < first && !(whole && i)))
 			continue;
 		edit_fail(err, EINVAL, "");
 		snprintf(err->message, sizeof(err->message),

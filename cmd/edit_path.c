@@ -2,6 +2,8 @@
 /* Lookup of paths, including uncommitted changes. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -33,55 +35,183 @@ static const char *next_name(const char **path, size_t *len)
 	return name;
 }
 
-static int walk(struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
+/* Linux follows so many symbolic links in a path, and no more. */
+#define LINKS_MAX 40u
+
+#define WAY_LAST 1u	/* follow a symbolic link that is the last name */
+#define WAY_MAKE 2u	/* make directories that are missing */
+
+/* A path that is being resolved. The directories above it are in e->above, from the root directory on. */
+struct way {
+	struct edit *e;
+	const char *whole, *path;	/* as it was given; what remains of it */
+	const char *given;	/* what precedes this comes from symbolic links */
+	char *text;		/* the last link and what followed it, which @path points into; or NULL */
+	size_t n;		/* directories in e->above */
+	unsigned how;
+	unsigned links;		/* that were followed */
+};
+
+static int push(struct way *w, const struct btrkit_found *dir, struct btrkit_error *err)
 {
-	uint64_t root = e->root, dir = BTRKIT_TOP_INODE;
-	const char *whole = path;
+	struct edit *e = w->e;
 
-	e->path = path;
-	if (!*path)
-		return edit_fail(err, EINVAL, EMPTY);
-	for (;;) {
-		struct btrkit_found found;
+	if (w->n == e->room_above) {
+		const size_t room = e->room_above ? 2 * e->room_above : 64;
+		struct btrkit_found *more = reallocarray(e->above, room, sizeof(*more));
+
+		if (!more)
+			return edit_fail(err, ENOMEM, w->whole);
+		e->above = more;
+		e->room_above = room;
+	}
+	e->above[w->n++] = *dir;
+	return 0;
+}
+
+/* Goes back to the first @n directories. The others are overwritten next. */
+static void go_up(struct way *w, size_t n)
+{
+	w->n = n;
+	edit_known_go_up(w->e, n);
+}
+
+/* Continues at the target of @link, which @rest follows. */
+static int follow(struct way *w, const struct btrkit_found *link, const char *rest, struct btrkit_error *err)
+{
+	const size_t own = w->given > rest ? (size_t)(w->given - rest) : 0;
+	char target[PATH_MAX], *text;
+	size_t len;
+	int ret;
+
+	if (w->links++ == LINKS_MAX)
+		return edit_fail(err, ELOOP, w->whole);
+	ret = btrkit_txn_read(w->e->txn, link->root, link->inode, 0, target, sizeof(target), &len, err);
+	if (ret)
+		return ret;
+	if (!len || len >= sizeof(target) || memchr(target, '\0', len))
+		return edit_fail(err, EINVAL, "symbolic link has an invalid target");
+	text = malloc(len + strlen(rest) + 1);
+	if (!text)
+		return edit_fail(err, ENOMEM, w->whole);
+	memcpy(text, target, len);
+	strcpy(text + len, rest);
+	free(w->text);
+	w->path = w->text = text;
+	w->given = text + len + own;
+	if (*text == '/')
+		go_up(w, 1);
+	return 0;
+}
+
+/* Looks up a name in the current directory. */
+static int look_up(const struct way *w, const char *name, size_t len, struct btrkit_found *f, struct btrkit_error *err)
+{
+	const struct btrkit_found *dir = &w->e->above[w->n - 1];
+	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
+	int ret = btrkit_txn_lookup(w->e->txn, dir->root, dir->inode, name, len, f, err);
+
+	/* What links lead to is not made. */
+	if (ret != -ENOENT || !(w->how & WAY_MAKE) || name < w->given)
+		return ret;
+	*f = (struct btrkit_found){ dir->root, 0, DT_DIR, { 0 } };
+	what.mode = S_IFDIR | 0755;
+	ret = edit_unlock(w->e, dir->root, err);
+	return ret ? ret : btrkit_txn_create(w->e->txn, dir->root, dir->inode, name, len, &what, &f->inode, err);
+}
+
+/* Goes through the next name of the path. @return 0; 1: it was the last; <0 */
+static int pass(struct way *w, const char *name, size_t len, struct btrkit_found *f, struct btrkit_error *err)
+{
+	const bool at_end = !*w->path;
+	int ret = look_up(w, name, len, f, err);
+
+	if (ret)
+		return ret;
+	if (f->type == DT_LNK && !w->e->no_links && (w->how & WAY_LAST || name[len]))
+		return follow(w, f, name + len, err);
+	if (at_end && w->how & WAY_MAKE && f->type != DT_DIR)
+		return edit_fail(err, EEXIST, w->whole);
+	/* Checked before another path is looked up, as in Linux. */
+	if (name[len] && f->type != DT_DIR)
+		return edit_fail(err, ENOTDIR, w->whole);
+	if (at_end)
+		return 1;
+	ret = push(w, f, err);
+	if (!ret && name + len >= w->given)
+		ret = edit_known_add(w->e, strlen(w->whole) - strlen(name + len), w->n, err);
+	return ret;
+}
+
+/*
+ * Resolves a path: up to its last name if @found is NULL, which *@s gets with its directory; otherwise *@found is what
+ * is there.
+ */
+static int walk(struct way *w, struct edit_spot *s, struct btrkit_found *found, struct btrkit_error *err)
+{
+	size_t known = 0;
+	int ret = edit_known_find(w->e, w->whole, &known, &w->n, err);
+
+	w->path += known;
+	if (!ret && !w->n)
+		ret = push(w, &(struct btrkit_found){ w->e->root, BTRKIT_TOP_INODE, DT_DIR, { 0 } }, err);
+
+	while (!ret) {
+		const struct btrkit_found *dir;
 		size_t len;
-		const char *name = next_name(&path, &len);
-		int r;
+		const char *name = next_name(&w->path, &len);
 
-		if (!*path) {
-			*ret = (struct edit_spot){ root, { root, dir, name, len }, len && name[len] };
+		/* Only links lead upwards. The root directory is its own parent. */
+		if (len == 2 && name < w->given && !memcmp(name, "..", 2)) {
+			go_up(w, w->n - (w->n > 1));
+			len = 0;
+			if (*w->path)
+				continue;
+		}
+		dir = &w->e->above[w->n - 1];
+		if (!found && !*w->path) {
+			/* The last name is never part of a link, but text may have been copied: point into the path. */
+			if (len && w->text)
+				name = w->whole + strlen(w->whole) - strlen(name);
+			*s = (struct edit_spot){ dir->root, { dir->root, dir->inode, name, len }, len && name[len] };
 			return 0;
 		}
-		r = btrkit_txn_lookup(e->txn, root, dir, name, len, &found, err);
-		/* Checked before another path is looked up, as in Linux. */
-		if (!r && found.type != DT_DIR)
-			r = edit_fail(err, ENOTDIR, whole);
-		if (r)
-			return r;
-		root = found.root;
-		dir = found.inode;
+		if (!len) {
+			*found = *dir;
+			return 0;
+		}
+		ret = pass(w, name, len, found ? found : &(struct btrkit_found){ 0 }, err);
 	}
+	return ret < 0 ? ret : 0;
+}
+
+static int resolve(struct edit *e, const char *path, unsigned how, struct edit_spot *s, struct btrkit_found *found,
+		   struct btrkit_error *err)
+{
+	struct way w = { .e = e, .whole = path, .path = path, .given = path, .how = how };
+	int ret;
+
+	e->path = path;
+	ret = *path ? walk(&w, s, found, err) : edit_fail(err, EINVAL, EMPTY);
+	free(w.text);
+	return ret;
 }
 
 int edit_spot(struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
 {
-	int r = walk(e, path, ret, err);
+	int r = resolve(e, path, 0, ret, NULL, err);
 
 	return r ? r : edit_unlock(e, ret->root, err);
 }
 
 int edit_find(struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
 {
-	struct edit_spot s;
-	int r = walk(e, path, &s, err);
+	return resolve(e, path, 0, NULL, ret, err);
+}
 
-	if (r)
-		return r;
-	if (!s.at.len) {
-		*ret = (struct btrkit_found){ s.root, s.at.dir, DT_DIR };
-		return 0;
-	}
-	r = btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, ret, err);
-	return r || !s.slash || ret->type == DT_DIR ? r : edit_fail(err, ENOTDIR, path);
+int edit_find_target(struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
+{
+	return resolve(e, path, WAY_LAST, NULL, ret, err);
 }
 
 int edit_spot_new(struct edit *e, const char *path, uint32_t mode, struct edit_spot *ret, struct btrkit_error *err)
@@ -101,9 +231,16 @@ int edit_spot_new(struct edit *e, const char *path, uint32_t mode, struct edit_s
 	return r ? r : edit_fail(err, EEXIST, path);
 }
 
-int edit_target(struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
+int edit_inode(struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
 {
 	int r = edit_find(e, path, ret, err);
+
+	return r ? r : edit_unlock(e, ret->root, err);
+}
+
+int edit_target(struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
+{
+	int r = edit_find_target(e, path, ret, err);
 
 	return r ? r : edit_unlock(e, ret->root, err);
 }
@@ -117,35 +254,10 @@ int edit_target_file(struct edit *e, const char *path, struct btrkit_found *ret,
 
 int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_error *err)
 {
-	uint64_t root = e->root, dir = BTRKIT_TOP_INODE;
+	struct btrkit_found f;
+	struct edit_spot s;
 
-	e->path = path;
-	if (!*path)
-		return edit_fail(err, EINVAL, EMPTY);
-	for (;;) {
-		struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
-		struct btrkit_found found;
-		size_t len;
-		const char *name = next_name(&path, &len);
-		int r;
-
-		if (!len || (!last && !*path))
-			return 0;
-		what.mode = 0040755;
-		r = btrkit_txn_lookup(e->txn, root, dir, name, len, &found, err);
-		if (r == -ENOENT) {
-			found = (struct btrkit_found){ root, 0, DT_DIR };
-			r = edit_unlock(e, root, err);
-			if (!r)
-				r = btrkit_txn_create(e->txn, root, dir, name, len, &what, &found.inode, err);
-		} else if (!r && found.type != DT_DIR) {
-			return edit_fail(err, *path ? ENOTDIR : EEXIST, name);
-		}
-		if (r)
-			return r;
-		root = found.root;
-		dir = found.inode;
-	}
+	return last ? resolve(e, path, WAY_LAST | WAY_MAKE, NULL, &f, err) : resolve(e, path, WAY_MAKE, &s, NULL, err);
 }
 
 int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode *what, uint64_t *root, uint64_t *inode,
@@ -169,7 +281,10 @@ int edit_unlink(struct edit *e, const char *path, struct btrkit_error *err)
 
 	if (!ret && !s.at.len)
 		ret = edit_fail(err, EISDIR, path);
+	/* Not even a link to a directory is removed by a name with a slash behind it. */
 	if (!ret && s.slash)
-		ret = edit_find(e, path, &f, err);
+		ret = btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, &f, err);
+	if (!ret && s.slash && f.type != DT_DIR)
+		ret = edit_fail(err, ENOTDIR, path);
 	return ret ? ret : btrkit_txn_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
 }

@@ -166,7 +166,11 @@ int edit_put_tree(struct edit *e, const char *local, const char *path, unsigned 
 	int ret;
 
 	*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ret = edit_walk(local, &visitor, err);
+	/* Without that each name would be looked up through all directories above it. */
+	ret = edit_know(e, err);
+	if (!ret)
+		ret = edit_walk(local, &visitor, err);
+	edit_forget(e);
 	edit_links_free(&p.links);
 	return ret;
 }

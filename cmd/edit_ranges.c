@@ -15,7 +15,7 @@ static int take_range(struct edit *e, char **words, bool change, struct btrkit_f
 		ret = edit_number(words[2], &range[1], err);
 	if (ret)
 		return ret;
-	return change ? edit_target_file(e, words[0], f, err) : edit_find(e, words[0], f, err);
+	return change ? edit_target_file(e, words[0], f, err) : edit_find_target(e, words[0], f, err);
 }
 
 int edit_punch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -88,7 +88,7 @@ static int clone_file(struct edit *e, char **words, struct btrkit_error *err)
 {
 	struct btrkit_found from, to;
 	struct btrkit_clone what;
-	int ret = edit_find(e, words[0], &from, err);
+	int ret = edit_find_target(e, words[0], &from, err);
 
 	if (ret)
 		return ret;

@@ -9,8 +9,8 @@
 
 #include "edit.h"
 
-/* Finds a subvolume by id or else by path. */
-static int find_subvolume(struct edit *e, const char *word, uint64_t *id, struct btrkit_error *err)
+/* Finds a subvolume by id or else by path. @follow: a symbolic link that is the last name */
+static int find_subvolume(struct edit *e, const char *word, bool follow, uint64_t *id, struct btrkit_error *err)
 {
 	struct btrkit_subvolume s;
 	struct btrkit_found f;
@@ -24,7 +24,7 @@ static int find_subvolume(struct edit *e, const char *word, uint64_t *id, struct
 		if (ret != -ENOENT)
 			return ret;
 	}
-	ret = edit_find(e, word, &f, err);
+	ret = follow ? edit_find_target(e, word, &f, err) : edit_find(e, word, &f, err);
 	if (ret)
 		return ret;
 	if (f.type != DT_DIR || f.inode != BTRKIT_TOP_INODE) {
@@ -61,7 +61,7 @@ int edit_subvolume_snapshot(struct edit *e, char **words, size_t n, unsigned fla
 	struct btrkit_new_snapshot what = BTRKIT_NEW_SNAPSHOT_INIT;
 	struct edit_spot s;
 	uint64_t id;
-	int ret = find_subvolume(e, words[0], &id, err);
+	int ret = find_subvolume(e, words[0], true, &id, err);
 
 	(void)n;
 	what.flags = flags ? BTRKIT_NEW_SNAPSHOT_READ_ONLY : 0;
@@ -132,7 +132,7 @@ int edit_subvolume_delete(struct edit *e, char **words, size_t n, unsigned flags
 	for (size_t i = 0; !ret && i < n; i++) {
 		uint64_t id;
 
-		ret = find_subvolume(e, words[i], &id, err);
+		ret = find_subvolume(e, words[i], false, &id, err);
 		if (!ret)
 			ret = delete(e, id, flags, err);
 	}
@@ -150,7 +150,7 @@ int edit_subvolume_sync(struct edit *e, char **words, size_t n, unsigned flags, 
 int edit_subvolume_set_default(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
 {
 	uint64_t id;
-	int ret = find_subvolume(e, words[0], &id, err);
+	int ret = find_subvolume(e, words[0], true, &id, err);
 
 	(void)n;
 	(void)flags;
@@ -165,7 +165,7 @@ static int set_ro(struct edit *e, const char *path, const char *value, bool forg
 
 	if (!on && strcmp(value, "false") != 0)
 		return edit_fail(err, EINVAL, "invalid value of ro: expected true or false");
-	ret = find_subvolume(e, path, &id, err);
+	ret = find_subvolume(e, path, true, &id, err);
 	return ret ? ret : edit_set_read_only(e, id, on, forget, err);
 }
 

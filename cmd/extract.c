@@ -24,6 +24,7 @@ static const struct cmd_option options[] = {
 	{ OPT_FLAGS, "flags", NULL, "also set inode flags" },
 	{ OPT_NO_OWNER, "no-same-owner", NULL, "let files belong to the caller, even if that is root" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "start each PATH from this subvolume (default: the top level)" },
+	CMD_LINKS_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };

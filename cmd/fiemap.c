@@ -23,6 +23,7 @@ static const struct cmd_option options[] = {
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "start each PATH from this subvolume (default: the top level)" },
 	{ OPT_FORMAT, "format", "text|tsv|json",
 	  "output format: text as in filefrag -v (the default),\ntab-separated values, or JSON Lines" },
+	CMD_LINKS_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };

@@ -24,6 +24,7 @@ static const struct cmd_option ls_options[] = {
 	{ 'i', "inode", NULL, "also print the number of each inode" },
 	OPTIONS_SUBVOL,
 	OPTIONS_FORMAT,
+	CMD_LINKS_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -31,12 +32,14 @@ static const struct cmd_option ls_options[] = {
 static const struct cmd_option stat_options[] = {
 	OPTIONS_SUBVOL,
 	OPTIONS_FORMAT,
+	CMD_LINKS_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 static const struct cmd_option cat_options[] = {
 	OPTIONS_SUBVOL,
+	CMD_LINKS_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -179,7 +182,7 @@ static int cat_path(struct request *req, const char *path, char *buf)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_file *f = NULL;
 	struct btrkit_inode i;
-	int ret = btrkit_inode_find(req->fs, req->root, path, &i, &err);
+	int ret = btrkit_inode_find_target(req->fs, req->root, path, &i, &err);
 
 	if (!ret && !S_ISREG(i.mode)) {
 		ret = -EINVAL;

@@ -95,7 +95,8 @@ struct btrkit_fiemap_stats {
 /**
  * Lists the extents of one file.
  *
- * @param path	of the file within the subvolume @p root; a leading slash is allowed
+ * @param path	of the file within the subvolume @p root; a leading slash is allowed; symbolic links are followed, as by
+ *		btrkit_inode_find_target()
  * @param sink	receives the rows
  * @param stats	effort, added to what it has; may be NULL
  * @return 0; -ENOENT: no such subvolume or path; -ENOTDIR; -EINVAL: not a regular file; -ENAMETOOLONG; -EBUSY: a

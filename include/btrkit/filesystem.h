@@ -45,7 +45,12 @@ enum btrkit_open_flags {
 	 * unfinished; the note callback is called. For functions that report damage, such as btrkit_dump_tree() and
 	 * btrkit_check(). Other functions fail when they need what is missing. Not for writing.
 	 */
-	BTRKIT_OPEN_PARTIAL = 1 << 5
+	BTRKIT_OPEN_PARTIAL = 1 << 5,
+	/**
+	 * Follow no symbolic link in a path: one before a slash is not a directory, and one at the end is found itself.
+	 * Since: 0.2
+	 */
+	BTRKIT_OPEN_NO_LINKS = 1 << 6
 };
 
 /** A copy that a read tried, or the result of rebuilding from parity. Since: 0.1 */

@@ -39,16 +39,27 @@ struct btrkit_inode {
 };
 
 /**
- * Finds the inode at a path. Symbolic links are not followed.
+ * Finds the inode at a path. A symbolic link before the last name, or before a slash at the end, is followed as if the
+ * subvolume was mounted as the root directory of a system, so that none leads out of it; see BTRKIT_OPEN_NO_LINKS. A
+ * link that is the last name is itself what is found. Until 0.1 no link was followed.
  *
  * @param root	objectid of the subvolume in which the path starts
- * @param path	terminated; a leading slash is allowed; may lead into other subvolumes
- * @return 0; -ENOENT: no such subvolume or path; -ENOTDIR: a slash follows what is no directory; -ENAMETOOLONG;
- *	   -EUCLEAN, -EIO, -ENXIO, -ENOMEM
+ * @param path	terminated; a leading slash is allowed; may lead into other subvolumes; two dots are a name
+ * @return 0; -ENOENT: no such subvolume or path; -ENOTDIR: a slash follows what is no directory; -ELOOP: more than 40
+ *	   links; -ENAMETOOLONG; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_find(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_inode *ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Finds the inode at a path as btrkit_inode_find() does, but also follows a symbolic link that is the last name.
+ *
+ * @return as btrkit_inode_find()
+ * Since: 0.2
+ */
+int btrkit_inode_find_target(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_inode *ret,
+			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Reads an inode. @return as btrkit_inode_find(). Since: 0.1 */
 int btrkit_inode_get(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct btrkit_inode *ret,

@@ -123,7 +123,7 @@ static int find_path(struct btrkit_fs *fs, const struct btrkit_dump_select *a, s
 	struct subvolume sub;
 	int r = subvolume_get(fs, a->subvolume ? a->subvolume : OID_FS_TREE, &sub, err);
 
-	return r ? r : path_resolve(fs, &sub.root, a->path, ret, err);
+	return r ? r : path_resolve(fs, &sub.root, a->path, false, ret, err);
 }
 
 /* Intersect @all with @asked, and select items with types from @first to @last there. */

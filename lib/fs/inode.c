@@ -83,8 +83,8 @@ int btrkit_inode_get(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct
 	return r;
 }
 
-int btrkit_inode_find(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_inode *ret,
-		      struct btrkit_error *err)
+static int find(struct btrkit_fs *fs, uint64_t root, const char *path, bool last, struct btrkit_inode *ret,
+		struct btrkit_error *err)
 {
 	struct inode_place place;
 	struct subvolume s;
@@ -92,8 +92,20 @@ int btrkit_inode_find(struct btrkit_fs *fs, uint64_t root, const char *path, str
 
 	r = subvolume_get(fs, root, &s, err);
 	if (!r)
-		r = path_resolve(fs, &s.root, path, &place, err);
+		r = path_resolve(fs, &s.root, path, last, &place, err);
 	return r ? r : btrkit_inode_get(fs, place.root.id, place.inode, ret, err);
+}
+
+int btrkit_inode_find(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_inode *ret,
+		      struct btrkit_error *err)
+{
+	return find(fs, root, path, false, ret, err);
+}
+
+int btrkit_inode_find_target(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_inode *ret,
+			     struct btrkit_error *err)
+{
+	return find(fs, root, path, true, ret, err);
 }
 
 /* Calls @fn for every name in an INODE_REF or INODE_EXTREF item. */

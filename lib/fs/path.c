@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/base/err.h"
 #include "lib/format/items/dir.h"
+#include "lib/fs/file.h"
 #include "lib/fs/subvolume.h"
 #include "lib/tree/cursor.h"
 
@@ -45,10 +47,9 @@ static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id
 #define STEP_EMPTY 2
 
 /*
- * Moves from @at to its child @name. *is_dir: whether its entry says that it is a directory. @return 0; 1: there is
- * none; STEP_EMPTY; <0
+ * Moves from @at to its child @name. *type: FT_*, as its entry says. @return 0; 1: there is none; STEP_EMPTY; <0
  */
-static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, bool *is_dir,
+static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, uint8_t *type,
 		struct btrkit_error *err)
 {
 	struct dir_entry entry;
@@ -65,10 +66,10 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 	switch (entry.location.type) {
 	case KEY_INODE_ITEM:
 		at->inode = entry.location.objectid;
-		*is_dir = entry.type == FT_DIR;
+		*type = entry.type;
 		return 0;
 	case KEY_ROOT_ITEM:
-		*is_dir = true;
+		*type = FT_DIR;
 		ret = step_across(fs, at, entry.location.objectid, name, len, err);
 		return ret == 1 ? STEP_EMPTY : ret;
 	default:
@@ -80,42 +81,142 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 
 int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
 {
-	bool is_dir;
-	const int ret = step(fs, at, name, len, &is_dir, err);
+	uint8_t type;
+	const int ret = step(fs, at, name, len, &type, err);
 
 	return ret == STEP_EMPTY ? 1 : ret;
 }
 
-int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, struct inode_place *ret,
-		 struct btrkit_error *err)
+/* Linux follows so many symbolic links in a path, and no more. */
+#define LINKS_MAX 40u
+
+/* A path that is being followed. */
+struct walk {
+	struct btrkit_fs *fs;
+	const char *whole;	   /* as it was given, for messages */
+	const char *path;	   /* what remains of it */
+	const char *given;	   /* what precedes this comes from symbolic links */
+	char *text;		   /* the last link and what followed it, which @path points into; or NULL */
+	struct inode_place *above; /* the root directory, and each inode below it down to the current one */
+	size_t n, room;
+	unsigned links;		   /* that were followed */
+	bool last;		   /* follow the last name, too */
+};
+
+static int push(struct walk *w, const struct inode_place *at, struct btrkit_error *err)
 {
-	struct inode_place at = { *root, OID_FIRST_FREE };
-	const char *whole = path;
+	if (w->n == w->room) {
+		const size_t room = w->room ? 2 * w->room : 16;
+		struct inode_place *more = reallocarray(w->above, room, sizeof(*more));
 
-	while (*path) {
-		size_t len = strcspn(path, "/");
-		bool is_dir;
-		int r;
-
-		if (len && !(len == 1 && *path == '.')) {
-			r = step(fs, &at, path, len, &is_dir, err);
-			if (r < 0)
-				return r;
-			if (r == STEP_EMPTY)
-				return err_set(err, BTRKIT_NOT_FOUND,
-					       "%.*s is an empty placeholder for a subvolume that "
-					       "the snapshot does not include: %s", (int)len, path, whole);
-			if (r)
-				return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %s", whole);
-			/* This includes a trailing slash. */
-			if (path[len] && !is_dir)
-				return err_system(err, ENOTDIR, "%s", whole);
-		}
-		path += len;
-		path += *path == '/';
+		if (!more)
+			return err_nomem(err);
+		w->above = more;
+		w->room = room;
 	}
-	*ret = at;
+	w->above[w->n++] = *at;
 	return 0;
+}
+
+static int read_link(struct btrkit_fs *fs, const struct inode_place *link, char **ret, size_t *len,
+		     struct btrkit_error *err)
+{
+	struct btrkit_inode i;
+	char *target;
+	int r = btrkit_inode_get(fs, link->root.id, link->inode, &i, err);
+
+	if (!r)
+		r = file_link_target(fs, &i, &target, len, err);
+	if (r)
+		return r;
+	if (S_ISLNK(i.mode) && *len && strlen(target) == *len) {
+		*ret = target;
+		return 0;
+	}
+	free(target);
+	return err_corrupt(err, NULL, "symbolic link has an invalid target");
+}
+
+/* Continues at the target of @link, whose name is the next @len bytes of the path. */
+static int follow(struct walk *w, const struct inode_place *link, size_t len, struct btrkit_error *err)
+{
+	const char *rest = w->path + len;
+	const size_t own = w->given > rest ? (size_t)(w->given - rest) : 0;
+	char *target, *text;
+	size_t n;
+	int r;
+
+	if (w->links++ == LINKS_MAX)
+		return err_system(err, ELOOP, "%s", w->whole);
+	r = read_link(w->fs, link, &target, &n, err);
+	if (r)
+		return r;
+	text = realloc(target, n + strlen(rest) + 1);
+	if (!text) {
+		free(target);
+		return err_nomem(err);
+	}
+	strcpy(text + n, rest);
+	free(w->text);
+	w->path = w->text = text;
+	w->given = text + n + own;
+	/* Where paths start is the root directory for links, too, so none leads elsewhere. */
+	if (*text == '/')
+		w->n = 1;
+	return 0;
+}
+
+/* Handles the next name of the path, which has @len bytes. */
+static int advance(struct walk *w, size_t len, struct btrkit_error *err)
+{
+	struct inode_place at = w->above[w->n - 1];
+	const char *name = w->path;
+	uint8_t type;
+	int r;
+
+	/* Only links lead upwards. The root directory is its own parent. */
+	if (len == 2 && !memcmp(name, "..", 2) && name < w->given) {
+		w->n -= w->n > 1;
+		w->path += len;
+		return 0;
+	}
+	r = step(w->fs, &at, name, len, &type, err);
+	if (r < 0)
+		return r;
+	if (r == STEP_EMPTY)
+		return err_set(err, BTRKIT_NOT_FOUND,
+			       "%.*s is an empty placeholder for a subvolume that the snapshot does not include: %s",
+			       (int)len, name, w->whole);
+	if (r)
+		return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %s", w->whole);
+	if (type == FT_SYMLINK && !w->fs->no_links && (w->last || name[len]))
+		return follow(w, &at, len, err);
+	/* This includes a trailing slash. */
+	if (name[len] && type != FT_DIR)
+		return err_system(err, ENOTDIR, "%s", w->whole);
+	w->path += len;
+	return push(w, &at, err);
+}
+
+int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, bool last,
+		 struct inode_place *ret, struct btrkit_error *err)
+{
+	struct walk w = { .fs = fs, .whole = path, .path = path, .given = path, .last = last };
+	int r = push(&w, &(struct inode_place){ *root, OID_FIRST_FREE }, err);
+
+	while (!r && *w.path) {
+		const size_t len = strcspn(w.path, "/");
+
+		if (!len || (len == 1 && *w.path == '.'))
+			w.path += len ? len : 1;
+		else
+			r = advance(&w, len, err);
+	}
+	if (!r)
+		*ret = w.above[w.n - 1];
+	free(w.above);
+	free(w.text);
+	return r;
 }
 
 int subvolume_default(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *err)
@@ -155,7 +256,7 @@ int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret,
 	}
 	r = subvolume_get(fs, OID_FS_TREE, &top, err);
 	if (!r)
-		r = path_resolve(fs, &top.root, name, &place, err);
+		r = path_resolve(fs, &top.root, name, true, &place, err);
 	if (r)
 		return r;
 	if (place.inode != OID_FIRST_FREE)

@@ -15,12 +15,14 @@ struct inode_place {
 };
 
 /*
- * Follows @path from the root directory of @root, also into other subvolumes. Empties components, "." and a leading
- * slash are allowed; ".." and symbolic links are not followed. A component followed by a slash must be a directory.
- * @return 0; -ENOENT; -ENOTDIR; <0
+ * Follows @path from the root directory of @root, also into other subvolumes, and through symbolic links as if the
+ * subvolume @root was mounted as the root directory of a system: for example, a link to /etc leads to "etc" in @root,
+ * and so does one to ../../etc in a directory there. Empty components, "." and a leading slash are allowed; ".." only
+ * within links. A component followed by a slash must be a directory, or a link to one. @last: also follow a link that
+ * is the last component. @return 0; -ENOENT; -ENOTDIR; -ELOOP; <0
  */
-int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, struct inode_place *ret,
-		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, bool last,
+		 struct inode_place *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Moves from @at to its child @name. @return 0; 1: there is none; <0 */
 int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len,

@@ -387,7 +387,7 @@ int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, co
 	if (!ret)
 		ret = subvolume_get(fs, root, &s, err);
 	if (!ret)
-		ret = path_resolve(fs, &s.root, path, &place, err);
+		ret = path_resolve(fs, &s.root, path, true, &place, err);
 	if (!ret)
 		ret = must_be_regular(fs, &place, path, err);
 	if (!ret && place.root.id != root)

@@ -20,7 +20,7 @@
 #include "lib/volume/super_place.h"
 #include "lib/volume/volume.h"
 
-#define FLAGS_KNOWN ((BTRKIT_OPEN_PARTIAL << 1) - 1)
+#define FLAGS_KNOWN ((BTRKIT_OPEN_NO_LINKS << 1) - 1)
 #define CACHE_BYTES_DEFAULT (64u << 20)
 
 void open_note(const struct btrkit_open_options *opts, const char *fmt, ...)
@@ -316,6 +316,8 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 		slabs_init(&fs->slabs, &fs->stock);
 	}
 	m.supers = calloc(n, sizeof(*m.supers));
+	if (fs)
+		fs->no_links = m.opts->flags & BTRKIT_OPEN_NO_LINKS;
 	r = fs && m.supers ? open_members(fs, &m, err) : err_nomem(err);
 	free(m.supers);
 	if (!r) {

@@ -206,6 +206,39 @@ def swapped(path, scratch):
     subprocess.run(['rm', '-r', f'{top}/d'], check=True)
 
 
+def nested(path, scratch):
+    """Directories within each other are looked up once for each, not once for each below them."""
+    library = os.environ.get('SWAPPED_LIBRARY')
+    if not library:
+        return
+    depth, top, counted = 700, f'{scratch}/nested', f'{scratch}/lookups'
+    os.mkdir(top)
+    here = os.open(top, os.O_RDONLY)
+    for k in range(depth):
+        for name in 'f', 'd':
+            if name == 'f':
+                os.close(os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=here))
+            else:
+                os.mkdir(name, dir_fd=here)
+        below = os.open('d', os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    works(path, b'mkdir in\nln -s in way\n')
+    for to in 'in/plain', 'way/./again', 'way/again':
+        done = subprocess.run([BTRKIT, 'edit', path, 'put', '-rpf', top, to], check=False, stderr=subprocess.PIPE,
+                              env={**os.environ, 'LD_PRELOAD': library, 'LOOKUPS': counted})
+        check(done.returncode == 0, done)
+        with open(counted, encoding='ascii') as f:
+            number = int(f.read())
+        # None is seen if the library is linked statically.
+        check(number == 0 or 2 * depth < number < 12 * depth, number)
+    for to in 'in/plain', 'in/again':
+        listed = run('ls', '-R', path, to)[1].split(b'\n')
+        check(listed.count(b'f') == depth and listed.count(b'd') == depth, len(listed))
+    works(path, b'rm -r in way\n')
+
+
 def standard_input(path):
     done = subprocess.run([BTRKIT, 'edit', path, 'put', '-', 'input'], input=b'input' * 10000, check=False)
     check(done.returncode == 0 and run('cat', path, 'input')[1] == b'input' * 10000)
@@ -256,6 +289,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         path = editing.make_image(scratch)
         trees(path, scratch, rng)
+        nested(path, scratch)
         links(path, scratch)
         sizes(path)
         inherited(path, scratch)

@@ -77,8 +77,8 @@ def what_fails(path, local):
             ('prealloc f 8e 1', 'too large'), ('prealloc -k fixed 0 1', 'not permitted'),
             ('prealloc -k f 0 1t', 'No space left'),
             ('clone f', 'clone takes'), ('clone f 0 1 d', 'clone takes'), ('clone absent new', 'absent'),
-            ('clone absent f', 'absent'), ('clone d new', 'd: Is a directory'), ('clone l new', 'l: Invalid'),
-            ('clone f d', 'Is a directory'), ('clone f l', 'Invalid'), ('clone f f', 'itself'),
+            ('clone absent f', 'absent'), ('clone d new', 'd: Is a directory'), ('clone l d', 'Is a directory'),
+            ('clone f d', 'Is a directory'), ('clone f l', 'itself'), ('clone f f', 'itself'),
             ('clone f fixed', 'not permitted'), ('clone f nocow', 'checksums'), ('clone f absent/new', 'No such'),
             ('clone f 0 4k absent 0', 'absent'), ('clone f 1 4k nocow 0', 'Invalid'), ('clone f 0 1 f 4k', 'sector'),
             ('clone f 0 8k f 4k', 'overlap'), ('clone f 0 1g nocow 0', 'Invalid'), ('clone f 0 4k d 0', 'directory')):

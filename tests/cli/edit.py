@@ -94,7 +94,7 @@ def what_fails(path, scratch):
     small, absent = os.path.join(scratch, 'small'), os.path.join(scratch, 'absent')
     with open(small, 'wb') as f:
         f.write(b'small')
-    works(path, f'mkdir full\nmkdir full/d\nput {small} file\nln -s file link\n'.encode())
+    works(path, f'mkdir full\nmkdir full/d\nput {small} file\nln -s file link\nln -s loop loop\n'.encode())
     before = f'mkdir new\nput {small} new/file\n# nothing\n'
     for line, says in (
             ('mkdir "open', 'unterminated quote'), ("mkdir 'open", 'unterminated quote'),
@@ -116,7 +116,8 @@ def what_fails(path, scratch):
             ('mv -n file link', 'File exists'), ('mv -x file absent', 'No such file'), ('mv -nx file link', 'Invalid'),
             ('ln full x', 'Operation not permitted'), ('ln file link', 'File exists'), ('ln -s "" x', 'No such file'),
             ('ln -s ' + 't' * 5000, 'ln takes'), ('ln -s ' + 't' * 5000 + ' x', 'File name too long'),
-            ('truncate full 0', 'Is a directory'), ('truncate link 0', 'Invalid argument'),
+            ('truncate full 0', 'Is a directory'), ('truncate loop 0', 'Too many levels of symbolic links'),
+            ('mkdir loop/x', 'Too many levels of symbolic links'),
             ('truncate file 9223372036854775808', 'File too large'), ('truncate file 1x', "'1x' is not a valid number"),
             ('truncate 100 file', "'file' is not a valid number"),
             ('truncate file -1', "'-1' is not a valid number"),
@@ -160,10 +161,10 @@ def told_and_passed_over(path):
     code, out, err = edit(path, b'-mkdir full\nmkdir one\n-rmdir full\n -rm absent\n-mkdir two\n')
     check(code == 0 and not out, code, err)
     check([re.match(f'btrkit edit: {path}: line (\\d): ', row)[1] for row in err.splitlines()] == ['1', '3', '4'], err)
-    check(entries(path) == expected([b'full', b'file', b'link', b'one', b'two']))
+    check(entries(path) == expected([b'full', b'file', b'link', b'loop', b'one', b'two']))
     refused(path, b'-mkdir three\n-frob\n', says='unknown', line=2)
     refused(path, b'-mkdir three\n-mkdir "\n', says='quote', line=2)
-    works(path, b'rm -rf full file link one two absent')
+    works(path, b'rm -rf full file link loop one two absent')
     check(entries(path) == [])
 
 

@@ -99,7 +99,7 @@ def refusals(path):
     # The other files are still printed.
     status, out, err = run('cat', path, 'dir/b', 'none', 'dir', 'dir/small', 'dir/link')
     assert (status, out) == (1, b'bsmall\n') and [line.partition(f'{path}: ')[2] for line in err.splitlines()] == [
-        'no such file or directory: none', 'dir: not a regular file', 'dir/link: not a regular file'], (out, err)
+        'no such file or directory: none', 'dir: not a regular file', 'no such file or directory: dir/link'], (out, err)
     status, out, err = run('ls', path, 'none', 'dir/b', 'big')
     assert (status, out) == (1, b'big\ndir/b\n') and err.count('\n') == 1, (out, err)
     status, out, err = run('stat', path, 'none', 'dir/b')
@@ -145,10 +145,13 @@ def slashes(path):
     """A path that ends in a slash or a dot must be a directory."""
     for command, *options in (('ls',), ('ls', '-d'), ('stat',), ('cat',), ('fiemap',),
                               ('extract', '--tar', '/dev/null')):
-        for to in ('dir/b/', 'dir/b//.', 'dir/b/x', 'dir/link/', 'dir/b/x/y'):
-            status, out, err = run(command, *options, path, to)
+        for to, how in (('dir/b/', ()), ('dir/b//.', ()), ('dir/b/x', ()), ('dir/link/', ('--no-dereference',)),
+                        ('dir/b/x/y', ())):
+            status, out, err = run(command, *how, *options, path, to)
             said = check_failure(command, path, (status, b'' if command == 'stat' else out, err))
             assert said == f'{to}: Not a directory', (command, to, said)
+        status, out, err = run(command, *options, path, 'dir/link/')
+        assert status == 1 and err.endswith(': no such file or directory: dir/link/\n'), (command, err)
     assert text('ls', path, 'dir/below/') == text('ls', path, '/dir/./below/.') == 'b\ndeep\n'
 
 

@@ -26,7 +26,8 @@ NOREPLACE, EXCHANGE = 1, 2
 LONG = 'n' * 256
 
 # Paths below the directory of the round, and what they are.
-TARGETS = ('no', 'no/', 'no/x', LONG, 'f', 'f/', 'f/x', 'e/', 'ro/f/', 'd', 'd/x', 'e', 'l', 'p', 'c', 's', 's/f',
+TARGETS = ('no', 'no/', 'no/x', LONG, 'f', 'f/', 'f/x', 'e/', 'ro/f/', 'd', 'd/x', 'e', 'l', 'l/', 'ld', 'ld/',
+           'ld/x', 'ld/no', 'll', 'll/x', 'p', 'c', 's', 's/f',
            's/id/no', 'z', 'z/no', 'ro', 'ro/no', 'ro/f', 'ro/d', 'ro/e', 'ro/l', 'ro/p', 'i', 'a', 'id', 'id/no',
            'id/f', 'id/e', 'ad', 'ad/no', 'ad/f')
 # The placeholder of a nested subvolume in a snapshot has a name but no inode: only for operations on names.
@@ -57,6 +58,8 @@ def make_targets(top):
         os.mkdir(f'{top}/{folder}e')
         os.symlink('f', f'{top}/{folder}l')
         os.mkfifo(f'{top}/{folder}p')
+    os.symlink('d', f'{top}/ld')
+    os.symlink('ll', f'{top}/ll')
     os.mknod(f'{top}/c', stat.S_IFCHR | 0o600, os.makedev(1, 3))
     ops.subvolume(f'{top}/z')
     set_read_only(f'{top}/ro', True)
@@ -74,7 +77,7 @@ def make_place(top, source):
 
 
 def write(path, flags=0):
-    fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | flags)
+    fd = os.open(path, os.O_WRONLY | flags)
     os.write(fd, b'local')
     os.close(fd)
 
@@ -85,23 +88,25 @@ def rename(a, b, flags):
 
 
 def allocate(path, mode):
-    with ops.Opened(path, os.O_WRONLY | os.O_NOFOLLOW) as fd:
+    with ops.Opened(path, os.O_WRONLY) as fd:
         if ops._libc.fallocate(fd, mode, 0, 4096):
             raise OSError(ops.ctypes.get_errno(), 'fallocate')
 
 
 def clone(a, b, flags=0):
-    with ops.Opened(a, os.O_RDONLY | os.O_NOFOLLOW) as src, \
-            ops.Opened(b, os.O_WRONLY | os.O_NOFOLLOW | flags) as dst:
+    with ops.Opened(a, os.O_RDONLY) as src, \
+            ops.Opened(b, os.O_WRONLY | flags) as dst:
         fcntl.ioctl(dst, ops.FICLONERANGE, struct.pack('=qQQQ', src, 0, 0, 0))
 
 
 # The words, with P for the target and T/ for the directory of the round; the system call by which Linux does the same;
-# and the targets that are left out: for links and devices Linux opens what they refer to, and a fifo has no reader;
+# and the targets that are left out: for devices Linux opens what they refer to, and a fifo has no reader; chattr(1)
+# opens no link;
 # subvolumes are created and deleted by name in a directory that must be opened; and open(2) cannot create a name with a
 # trailing slash.
-OPENED = ('l', 'ro/l', 'p', 'ro/p', 'c')
-SLASHES = ('no/', 'f/', 'e/', 'ro/f/')
+OPENED = ('p', 'ro/p', 'c')
+LINKS = ('l', 'ro/l', 'ld', 'll')
+SLASHES = ('no/', 'f/', 'e/', 'ro/f/', 'l/', 'ld/')
 CASES = (
     ('mkdir P', lambda p, t: os.mkdir(p), ()),
     ('mknod P p', lambda p, t: os.mkfifo(p), ()),
@@ -133,16 +138,16 @@ CASES = (
     ('write P 0 LOCAL', lambda p, t: write(p), OPENED),
     ('punch P 0 4096', lambda p, t: allocate(p, ops.PUNCH_HOLE | ops.KEEP_SIZE), OPENED),
     ('prealloc P 0 4096', lambda p, t: allocate(p, 0), OPENED),
-    ('clone T/d/f P', lambda p, t: clone(f'{t}/d/f', p, os.O_CREAT | os.O_TRUNC), OPENED + ('f/', 'ro/f/')),
-    ('clone P T/d/x', lambda p, t: clone(p, f'{t}/d/x', os.O_TRUNC), OPENED + ('d/x',)),
-    ('chmod 600 P', lambda p, t: os.chmod(p, 0o600), ('l', 'ro/l')),
+    ('clone T/d/f P', lambda p, t: clone(f'{t}/d/f', p, os.O_CREAT | os.O_TRUNC), OPENED + ('f/', 'ro/f/', 'l/')),
+    ('clone P T/d/x', lambda p, t: clone(p, f'{t}/d/x', os.O_TRUNC), OPENED + ('d/x', 'ld/x')),
+    ('chmod 600 P', lambda p, t: os.chmod(p, 0o600), ()),
     ('chown 7:8 P', lambda p, t: os.lchown(p, 7, 8), ()),
     ('touch @5 P', lambda p, t: os.utime(p, (5, 5), follow_symlinks=False), ()),
     ('setxattr user.x y P', lambda p, t: os.setxattr(p, 'user.x', b'y', 0, follow_symlinks=False), ()),
     ('setxattr -r trusted.x y P',
      lambda p, t: os.setxattr(p, 'trusted.x', b'y', os.XATTR_REPLACE, follow_symlinks=False), ()),
     ('rmxattr user.x P', lambda p, t: os.removexattr(p, 'user.x', follow_symlinks=False), ()),
-    ('chattr =d P', lambda p, t: set_flags(p, NODUMP), OPENED),
+    ('chattr =d P', lambda p, t: set_flags(p, NODUMP), OPENED + LINKS),
     ('subvolume create P', lambda p, t: ops.subvolume(p), ('f/x', LONG) + SLASHES),
     ('subvolume snapshot T/s P', lambda p, t: ops.snapshot(f'{t}/s', p), ('f/x', LONG) + SLASHES),
     ('subvolume delete P', lambda p, t: ops.delete_subvolume(p),
