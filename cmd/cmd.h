@@ -58,6 +58,7 @@ extern const struct command cmd_undo;
 /* Called as mkfs.btrfs: use the exit statuses and the rules for image sizes of that program. */
 extern bool cmd_is_mkfs_btrfs;
 
+/* In common.c: */
 /*
  * Gets the next option, as getopt_long() does: its id, with the argument in optarg, or -1 after the last one. --help
  * and unknown options end the program.
@@ -67,19 +68,21 @@ int cmd_next_option(const struct command *cmd, int argc, char **argv);
 /* Ends the program with status 2 unless @min to @max (-1: any number) arguments follow the options. */
 void cmd_check_args(const struct command *cmd, int argc, int min, int max);
 
+/* In path.c: */
 /*
  * Checks a path in a filesystem. An empty path is a usage error, since it most likely comes from an unset variable.
  * @return @path
  */
 const char *cmd_path(const struct command *cmd, const char *path);
 
-/* The same for all arguments from number @first on. */
+/* Like cmd_path(), for all arguments from number @first on. */
 void cmd_check_paths(const struct command *cmd, int argc, char **argv, int first);
 
 /* --subvol: gets the id of the subvolume, or that of the top level if @subvol is NULL. @return 0; <0 */
 int cmd_find_subvolume(struct btrkit_fs *fs, const char *subvol, uint64_t *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In common.c: */
 /* Prints one line to stderr. Newlines and other control characters are printed as \ooo. */
 void cmd_say(const char *fmt, ...) BTRKIT_PRINTF(1, 2);
 
@@ -101,9 +104,11 @@ unsigned cmd_count(const struct command *cmd, const char *option, const char *s,
 /* Parses a decimal size with an optional suffix. */
 uint64_t cmd_size(const struct command *cmd, const char *option, const char *s);
 
+/* In compress.c: */
 /* --compress: parses TYPE[:LEVEL]. Anything else is a usage error. @return whether there is a level */
 bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compression *kind, int *level);
 
+/* In common.c: */
 /* --format: accepts the formats up to @last, which are those that the command supports. */
 enum btrkit_format cmd_format(const struct command *cmd, const char *s, enum btrkit_format last);
 
@@ -115,12 +120,14 @@ int cmd_failed(const struct command *cmd);
  */
 int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err);
 
-/* The same for a path in the filesystem, of @len bytes; it need not be terminated. */
+/* Like cmd_fail(), for a path in the filesystem, of @len bytes; it need not be terminated. */
 int cmd_fail_path(const struct command *cmd, const char *device, const char *path, size_t len,
 		  const struct btrkit_error *err);
 
 /* Sets the error of the library for a failed allocation. @return -ENOMEM */
 int cmd_no_memory(struct btrkit_error *err);
+
+/* In output.c: */
 /* Reports a failed allocation. @return as cmd_fail() */
 int cmd_fail_no_memory(const struct command *cmd);
 
@@ -131,6 +138,7 @@ struct cmd_note {
 };
 void cmd_note(void *ctx, const char *line);
 
+/* In open.c: */
 /* Whether two names refer to the same device or file. */
 bool cmd_same_device(const char *a, const char *b);
 /* Whether a file is the device of a specification, which may select a part of it. */
@@ -163,6 +171,8 @@ struct cmd_devices {
 	{ CMD_OPT_BACKUP, "backup", "N", "start from the backup roots in slot N, 0 to 3" }, \
 	{ CMD_OPT_TREE_ROOT, "tree-root", "BYTENR", "use the block at this address as root of the root tree" }, \
 	{ CMD_OPT_CHUNK_ROOT, "chunk-root", "BYTENR", "use the block at this address as root of the chunk tree" }
+
+/* In devices.c: */
 /* Handles the option just returned by getopt_long() if it is one of CMD_START_OPTIONS. @return whether it is */
 bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, int option);
 
@@ -174,9 +184,13 @@ void cmd_devices_end(struct cmd_devices *d);
 /* Calls cmd_open(). */
 struct btrkit_fs *cmd_devices_open(const struct command *cmd, const struct cmd_devices *d,
 				   const struct btrkit_open_options *opts);
-/* The same for commands that show files: prints a note if the log tree has newer contents, which Linux would show. */
+/*
+ * Like cmd_devices_open(), for commands that show files: prints a note if the log tree has newer contents, which Linux
+ * would show.
+ */
 struct btrkit_fs *cmd_files_open(const struct command *cmd, const struct cmd_devices *d);
 
+/* In open.c: */
 /*
  * Opens a filesystem on @n devices for reading, or reports the failure. Notes of the library go to stderr.
  * @scan: search for missing devices. @opts: may be NULL. @return NULL after a failure
@@ -184,7 +198,7 @@ struct btrkit_fs *cmd_files_open(const struct command *cmd, const struct cmd_dev
 struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 			   const struct btrkit_open_options *opts);
 
-/* The same, but fails for devices that are mounted, and keeps others from mounting them meanwhile. */
+/* Like cmd_open(), but fails for devices that are mounted, and keeps others from mounting them meanwhile. */
 struct btrkit_fs *cmd_open_unused(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 				  const struct btrkit_open_options *opts);
 
@@ -220,6 +234,8 @@ struct cmd_progress {
 	int64_t told;	/* when a line was last due, by cmd_clock(); 0: never */
 	bool shown;	/* a line is shown */
 };
+
+/* In progress.c: */
 void cmd_progress_begin(struct cmd_progress *p, const char *what);
 /* The percentage; 0 if @total is not known yet. */
 int cmd_percent(uint64_t done, uint64_t total);
@@ -244,10 +260,12 @@ bool cmd_was_interrupted(int ret);
 struct cmd_output {
 	int error;	/* negative errno */
 };
+
+/* In output.c: */
 /* A btrkit_write_fn; @ctx is a struct cmd_output. */
 int cmd_write(void *ctx, const void *data, size_t len);
 
-/* The same for any descriptor. @return 0; a negative errno */
+/* Like cmd_write(), for any descriptor. @return 0; a negative errno */
 int cmd_write_fd(int fd, const void *data, size_t len);
 
 /*
@@ -258,11 +276,14 @@ struct cmd_whole {
 	char *path, *temporary;
 	int fd; /* to write to */
 };
+
+/* In whole.c: */
 /* @return 0; a negative errno: do not call cmd_whole_end() */
 int cmd_whole_begin(struct cmd_whole *w, const char *file) BTRKIT_MUST_CHECK;
 /* @whole: put the new file in place; otherwise the old one stays. @return 0; a negative errno: the old one stays */
 int cmd_whole_end(struct cmd_whole *w, bool whole) BTRKIT_MUST_CHECK;
 
+/* In output.c: */
 /*
  * Ends a command that has returned @ret: reports a failure of it or of the output, or an interruption. A closed pipe on
  * stdout is a failure without a message.

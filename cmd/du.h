@@ -15,6 +15,7 @@ struct du_subset {
 	size_t n;
 };
 
+/* In du_subset.c: */
 /* Parses the argument. Syntax errors are usage errors. @return false: out of memory */
 bool du_subset_take(const struct command *cmd, struct du_subset *s, char *text);
 void du_subset_free(struct du_subset *s);
@@ -32,6 +33,7 @@ struct du_page {
 	int error; /* negative errno of a write */
 };
 
+/* In du_page.c: */
 bool du_page_is_stdout(const struct du_page *p);
 /*
  * Creates the file. Refuses what is not a regular file, and the devices being read. @return 0; <0: call du_page_end()

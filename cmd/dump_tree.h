@@ -47,6 +47,7 @@ struct dump_other {
 	unsigned copy;	/* 0 is the first */
 };
 
+/* In dump_tree_other.c: */
 /* @return whether the option is one of these */
 bool dump_take_other(const struct command *cmd, struct dump_other *other, int c, const char *arg);
 /* Reports conflicting options as usage errors. */
@@ -55,6 +56,7 @@ void dump_check_other(const struct command *cmd, const struct dump_other *other,
 int dump_other(struct btrkit_fs *fs, const struct dump_other *other, const struct btrkit_dump_options *opts,
 	       struct cmd_output *out, struct btrkit_error *err);
 
+/* In dump_fields.c: */
 /* @arg may be modified. @return whether the option is one of these */
 bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, char *arg);
 

@@ -55,8 +55,11 @@ struct edit_call {
 	size_t n;
 	unsigned flags;
 };
+
+/* In edit_call.c: */
 int edit_check(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In edit_ops.c: */
 /* Runs an operation. If it has several paths, the error message names the one that failed. */
 int edit_do(struct edit *e, const struct edit_call *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -69,6 +72,7 @@ struct edit_words {
 	size_t n, room;
 };
 
+/* In edit_words.c: */
 /*
  * Splits a line of @len bytes in place; the words point into it. Words are separated by blanks. Text in '' is literal;
  * elsewhere a backslash starts an escape: \\ \" \'
@@ -80,6 +84,7 @@ int edit_split(char *line, size_t len, struct edit_words *ret, struct btrkit_err
 /* Parses a number of bytes: decimal, hexadecimal or octal, with an optional suffix. @return 0; -EINVAL */
 int edit_number(const char *s, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In edit_force.c: */
 /* Gets the information about a subvolume. @return 0; -ENOENT; ... */
 int edit_subvolume(struct edit *e, uint64_t id, struct btrkit_subvolume *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -105,11 +110,15 @@ struct edit_spot {
 	struct btrkit_place at;
 	bool slash;	/* a slash follows the name: it must be a directory */
 };
+
+/* In edit_path.c: */
 int edit_spot(struct edit *e, const char *path, struct edit_spot *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same for a new inode of a mode, or 0 for a link: only a directory may have a slash after its name. */
+/* Like edit_spot(), for a new inode of a mode, or 0 for a link: only a directory may have a slash after its name. */
 int edit_spot_new(struct edit *e, const char *path, uint32_t mode, struct edit_spot *ret,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In edit_known.c: */
 /*
  * Begins to remember the directories of the last path, so that those of the next one need not be looked up again: only
  * for a caller that neither moves nor removes directories meanwhile. Call edit_forget() in the end. @return 0; -ENOMEM
@@ -124,6 +133,7 @@ int edit_known_add(struct edit *e, size_t end, size_t above, struct btrkit_error
 /* Drops what is known of directories behind the first @above, which will be overwritten. */
 void edit_known_go_up(struct edit *e, size_t above);
 
+/* In edit_path.c: */
 /* Looks up a path. A symbolic link that is the last name is what is found, unless a slash follows. */
 int edit_find(struct edit *e, const char *path, struct btrkit_found *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -165,11 +175,16 @@ struct edit_local {
 	struct stat st;
 };
 
+/* In edit_put.c: */
 /* Copies a regular file, or anything else that is read from a descriptor. @made: gets the new inode */
 int edit_put_local(struct edit *e, const struct edit_local *from, const char *path, unsigned flags,
 		   struct btrkit_found *made, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In edit_put_tree.c: */
 int edit_put_tree(struct edit *e, const char *local, const char *path, unsigned flags,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In edit_preserve.c: */
 /* Gives an inode the permissions, times and extended attributes of a local one. */
 int edit_preserve(struct edit *e, const struct edit_local *local, uint64_t root, uint64_t inode,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -182,6 +197,7 @@ struct edit_visitor {
 	int (*leave)(void *ctx, const struct edit_local *local, const char *below, struct btrkit_error *err);
 };
 
+/* In edit_put_walk.c: */
 /* Visits a local file or directory recursively, without following symbolic links. @return 0; <0 */
 int edit_walk(const char *top, const struct edit_visitor *to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Reports that a local file was changed meanwhile. @return -ESTALE */
@@ -189,6 +205,8 @@ int edit_changed(struct btrkit_error *err, const char *local);
 
 /* Local files with several names, as long as not all of them have been copied. Initially NULL. */
 struct edit_link;
+
+/* In edit_links.c: */
 /* Finds the copy made under another name. @return NULL: none yet */
 const struct btrkit_found *edit_links_find(struct edit_link *links, const struct stat *st);
 /* Records a copy, again if a link to the first was not possible. @return 0; -ENOMEM */
@@ -198,23 +216,39 @@ int edit_links_add(struct edit_link **links, const struct stat *st, const struct
 void edit_links_end(struct edit_link **links, const struct stat *st);
 void edit_links_free(struct edit_link **links);
 
+/* In edit_mode.c: */
 /* Applies a symbolic mode to the permissions of @mode; its type is left alone. @return 0; -EINVAL: invalid mode */
 int edit_mode(const char *s, uint32_t mode, uint32_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In edit_put.c: */
 /* Operations that are more than one call of the library. */
 int edit_put(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+
+/* In edit_remove.c: */
 int edit_rm(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+
+/* In edit_attr.c: */
 int edit_chattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_chmod(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_chown(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+
+/* In edit_ranges.c: */
 int edit_clone(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_prealloc(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_punch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+
+/* In edit_attr.c: */
 int edit_rmxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+
+/* In edit_acl.c: */
 int edit_setfacl(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+
+/* In edit_attr.c: */
 int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_touch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+
+/* In edit_subvolume.c: */
 int edit_property_set(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_subvolume_create(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_subvolume_delete(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);

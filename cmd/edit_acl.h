@@ -17,6 +17,7 @@ struct acl_wish {
 	uint32_t id, perm;
 };
 
+/* In edit_acl_words.c: */
 /* Parses an entry. @with_perm: it ends with permissions. @return what follows, a comma or the end; NULL: invalid */
 const char *acl_take_entry(const char *s, bool with_perm, struct acl_wish *ret);
 

@@ -73,15 +73,18 @@ extern const char *const mkfs_csums[4];
 
 extern const struct cmd_option mkfs_options[];
 
+/* In mkfs_options.c: */
 /* Parses the command line and the environment. Errors end the program. */
 void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_request *req);
 
+/* In mkfs_source.c: */
 /* Handles an option about the source. @return whether it is one */
 bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req, int c);
 /* Checks the source after all options were parsed. */
 void mkfs_check_source(const struct command *cmd, struct mkfs_request *req);
 void mkfs_release_source(struct mkfs_request *req);
 
+/* In mkfs_image.c: */
 /* Decides how the size of an image file that is filled is determined. */
 void mkfs_check_image(struct mkfs_request *req);
 /* Creates a missing image file if it is to be filled. @return 0 or a negative errno */
@@ -98,22 +101,30 @@ struct mkfs_watch {
 	const char *device;
 	int64_t began;				/* start of filling, by cmd_clock(); 0: not yet */
 };
+
+/* In mkfs_watch.c: */
 /* Sets the progress functions in the options. */
 void mkfs_watch_begin(struct mkfs_watch *w, const struct command *cmd, struct mkfs_request *req);
 void mkfs_watch_end(struct mkfs_watch *w);
 
+/* In mkfs_features.c: */
 /* Parses the list of -O, or with @old of -R; modifies it. */
 void mkfs_take_features(const struct command *cmd, struct btrkit_mkfs_options *o, char *list, bool old);
 
 /* Prints the names of the features that are set, as for -O, separated by commas. */
 void mkfs_print_features(uint64_t incompat, uint64_t compat_ro, bool quota);
 
+/* In mkfs_print.c: */
 /* Prints warnings about what was made: one line each to stderr. */
 void mkfs_warn(const struct command *cmd, const struct mkfs_request *req, const struct btrkit_mkfs_result *r);
 
 void mkfs_print_summary(const struct mkfs_request *req, const struct btrkit_mkfs_result *r);
+
+/* In mkfs_print_filled.c: */
 /* Prints the part of the summary about the contents. */
 void mkfs_print_filled(const struct mkfs_request *req, const struct btrkit_mkfs_result *r);
+
+/* In mkfs_print.c: */
 /* Formats a size like btrfs-progs. @return @to */
 const char *mkfs_pretty(uint64_t size, char to[32]);
 
@@ -122,6 +133,7 @@ bool mkfs_queue_value(const char *device, const char *name, char *to, size_t siz
 /* Whether the device is non-rotational according to sysfs. */
 bool mkfs_is_ssd(const char *device);
 
+/* In mkfs_register.c: */
 /* Registers the block devices with Linux, so that a filesystem on several can be mounted by naming one. */
 void mkfs_register(const struct command *cmd, const struct mkfs_request *req);
 

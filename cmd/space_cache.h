@@ -14,6 +14,7 @@ struct space_cache_request {
 	const char *undo;			/* undo file, or NULL */
 };
 
+/* In space_cache_change.c: */
 /* Runs convert and clear. @return the exit status */
 int space_cache_change(const struct command *cmd, const struct space_cache_request *req);
 

@@ -17,8 +17,8 @@
 int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * The same for the data of an inline extent. Linux does not read one whose stream ends before @out is full, so the
- * result is then -EUCLEAN.
+ * Like codec_decompress(), for the data of an inline extent. Linux does not read one whose stream ends before @out is
+ * full, so the result is then -EUCLEAN.
  */
 int codec_decompress_inline(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len,
 			    uint32_t sectorsize, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -11,7 +11,7 @@
  */
 uint32_t crc32c(uint32_t seed, const void *data, size_t len);
 
-/* The same from a lookup table: used in builds without ISA-L, and by tests as the reference. */
+/* Like crc32c(), from a lookup table: used in builds without ISA-L, and by tests as the reference. */
 uint32_t crc32c_by_table(uint32_t seed, const void *data, size_t len);
 
 #endif

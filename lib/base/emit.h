@@ -111,6 +111,8 @@ void emit_textf(struct emit *e, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
 
 /* Writes a number without key and words, in either format. */
 void emit_decimal(struct emit *e, uint64_t v);
+
+/* In emit_json.c: */
 void emit_u64_json(struct emit *e, const char *key, size_t len, uint64_t v);
 
 /* Writes the digits of @v to @to, which points past the buffered bytes and has room for them. */
@@ -155,6 +157,7 @@ static inline void emit_u64(struct emit *e, const char *key, const char *words, 
 	}
 }
 
+/* In emit.c: */
 /* Right-aligned in text, in @width columns (at most 32) or more. */
 void emit_u64_wide(struct emit *e, const char *key, const char *words, uint64_t v, unsigned width);
 void emit_s64(struct emit *e, const char *key, const char *words, int64_t v);
@@ -168,10 +171,14 @@ void emit_uuid(struct emit *e, const char *key, const char *words, const uint8_t
 void emit_hex(struct emit *e, const char *key, const char *words, const uint8_t *data, size_t len);
 /* A string of the program itself: printed unchanged in text. */
 void emit_str(struct emit *e, const char *key, const char *words, const char *s);
+
+/* In emit_json.c: */
 /* A word that needs no escaping in JSON; omitted from text. */
 void emit_word(struct emit *e, const char *key, const char *s);
 /* Writes complete JSON members, without a leading comma. Not allowed with a filter. */
 void emit_members(struct emit *e, const char *text, size_t len);
+
+/* In emit.c: */
 /*
  * Bytes from the disk, which may be invalid UTF-8. Text has them unchanged. JSON has the required escapes, and each
  * byte that is not part of valid UTF-8 is written as \udc80..\udcff (like Python's surrogateescape), so that it can be
@@ -183,6 +190,8 @@ void emit_name(struct emit *e, const char *key, const char *words, const void *s
  * spaces if @space is set.
  */
 void emit_name_escaped(struct emit *e, const char *key, const char *words, const void *s, size_t len, bool space);
+
+/* In emit_json.c: */
 void emit_bool(struct emit *e, const char *key, bool v);	/* JSON only */
 
 /* Writes the first line of JSON Lines. Nothing is written in text. */

@@ -22,6 +22,7 @@ struct csums {
 	struct pool pool;
 };
 
+/* In csum_add.c: */
 /* Adds the checksums of the sectors from @logical on, @size bytes of them. @return 0; -ENOMEM */
 int csums_add(struct btrkit_txn *txn, uint64_t logical, const uint8_t *sums, size_t size,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -29,6 +30,7 @@ int csums_add(struct btrkit_txn *txn, uint64_t logical, const uint8_t *sums, siz
 int csums_run(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void csums_free(struct csums *c);
 
+/* In csum_trim.c: */
 /* Whether the last commit has checksums for any part of that range. @return 0: no; 1: yes; <0 */
 int csums_exist(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Deletes the checksums of a range of data that was removed. @return 0; <0 */

@@ -45,6 +45,7 @@ struct refs {
 	bool changed_files;
 };
 
+/* In refs.c: */
 /* Sorts the changes, merges those of the same reference, and removes those that cancelled out. */
 void ref_head_net(struct refs *r, struct ref_head *h);
 struct ref_head *ref_head_free(struct ref_head *h);
@@ -65,6 +66,8 @@ struct inline_place {
 	uint32_t len;	/* 0: not found */
 	uint32_t count; /* 0: not found */
 };
+
+/* In refs_item.c: */
 int inline_ref_find(const struct extent_bytes *x, const struct extent_ref *ref, struct inline_place *ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Inserts it or change its count, or removes it if the count is 0. @x must have room for it. */
@@ -81,10 +84,14 @@ int keyed_refs_exist(struct edit_tree *t, const struct btrkit_key *key, bool *re
 /* Applies a change to a count, which for tree blocks must be 0 or 1. @return 0 or -EUCLEAN */
 int ref_count_changed(const struct ref_change *change, uint32_t before, uint32_t *after,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In refs.c: */
 bool ref_equal(const struct extent_ref *a, const struct extent_ref *b);
 
 /* Applying a batch: refs_apply.c. */
 struct refs_batch;
+
+/* In refs_apply.c: */
 int refs_batch_create(struct refs *r, struct refs_batch **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct refs_batch *refs_batch_destroy(struct refs_batch *b);
 /* Extents must come in address order. */
@@ -92,6 +99,7 @@ int refs_batch_apply(struct refs_batch *b, struct ref_head *h, struct btrkit_err
 /* Applies what was deferred. */
 int refs_batch_end(struct refs_batch *b, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In refs.c: */
 /* Finds the extent item of a tree block or data extent; it becomes the current item. @return 0; 1: none; <0 */
 int refs_find_item(struct edit_tree *t, const struct range *extent, bool data, unsigned level, struct extent_item *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -6,6 +6,7 @@
 
 #include "lib/tree/filesystem.h"
 
+/* In sync_supers.c: */
 /*
  * Rewrites every mirror that is invalid, or of another filesystem or generation. To be called before anything
  * else is written through a handle.

@@ -112,6 +112,7 @@ int delayed_create(struct btrkit_txn *txn, const struct delayed_watch *watch, st
 /* Drops all delayed items. NULL is allowed. */
 struct delayed *delayed_destroy(struct delayed *d);
 
+/* In take.c: */
 /*
  * Forgets a subvolume that is being deleted. Requires exclusive use, and nothing delayed. Other users notice in the
  * gate.
@@ -120,6 +121,7 @@ void delayed_forget_tree(struct delayed *d, uint64_t id);
 /* Allow or forbid changes of a subvolume, under the same conditions. */
 void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only);
 
+/* In delayed.c: */
 /* Gets the tree of a subvolume that is in use. @return 0; -ENOENT; <0 */
 int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -130,8 +132,10 @@ struct delayed_locks {
 	struct delayed_amount places; /* counters of the shards when the locks were taken */
 	uint64_t changes;
 };
+
+/* In lock.c: */
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret);
-/* The same for two inodes that may be in different trees. */
+/* Like delayed_lock(), for two inodes that may be in different trees. */
 void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
 		      struct delayed_locks *ret);
 /*
@@ -153,6 +157,8 @@ struct delayed_reader {
 	uint8_t *buf;
 	size_t size;
 };
+
+/* In read.c: */
 void delayed_reader_release(struct delayed_reader *r);
 
 /* Finds the item with that key. @return 0; 1: there is none; <0 */
@@ -176,6 +182,7 @@ int delayed_seek_back(struct delayed_tree *t, struct delayed_reader *r, const st
  * fail before they have changed anything, it has not.
  */
 
+/* In delayed.c: */
 /* Note that an inode is new: the tree is not searched for its items. @return 0; -ENOMEM */
 int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
@@ -190,13 +197,14 @@ int delayed_replace(struct delayed_tree *t, const struct btrkit_key *key, const 
 /* Deletes an existing item. @return 0; -ENOENT: it does not exist any more; <0 */
 int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In take.c: */
 /*
  * Runs all delayed items, that is, inserts them into the trees; others continue meanwhile. Not by a thread inside the
  * gate.
  * @return 0; -EUCLEAN, <0: the transaction has failed
  */
 int delayed_run(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same except for inodes that were created just now. */
+/* Like delayed_run(), except for inodes that were created just now. */
 int delayed_run_older(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Called after an operation: if delayed items use much memory, run those that may be run, by one thread at a time. If
@@ -208,9 +216,12 @@ bool delayed_waits(struct delayed *d);
 
 /* Runs all delayed items during exclusive use. */
 int delayed_run_exclusive(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In delayed.c: */
 /* Continues as the next transaction, when nothing is delayed: look up the trees again. */
 int delayed_go_on(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In read.c: */
 /* Allocates an inode number. @return 0; -ENOSPC: there is none left; <0 */
 int delayed_take_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Allocates the index of a directory's next entry, greater than all existing ones. @return 0; <0 */

@@ -68,18 +68,27 @@ static inline int delayed_cmp(const struct delayed_item *it, const struct btrkit
 	return it->offset < key->offset ? -1 : it->offset > key->offset;
 }
 
+/* In delayed.c: */
 struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode);
+
+/* In table.c: */
 struct delayed_inode *delayed_table_find(const struct delayed_table *t, uint64_t objectid);
 /* Returns an empty table. */
 struct delayed_table delayed_table(const struct delayed *d);
 int delayed_inode_get(struct delayed_table *t, uint64_t objectid, struct delayed_inode **ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const struct btrkit_key *key);
+
+/* In sort.c: */
 /* Sorts the items. */
 void delayed_sort(struct delayed_inode *in);
+
+/* In delayed.c: */
 /* Adds or drops the reference of an EXTENT_DATA item. Does nothing for other items. */
 int delayed_change_ref(struct delayed *d, uint64_t tree, const struct item *item, int add,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In table.c: */
 /* Adds an item that does not exist, without contents, but with room for @size bytes. @return 0; -ENOMEM */
 int delayed_item_add(struct delayed_table *t, struct delayed_inode *in, const struct btrkit_key *key, uint32_t size,
 		     struct delayed_item **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -91,22 +100,29 @@ int delayed_item_set(struct delayed_table *t, struct delayed_inode *in, struct d
  * @return 0; -ENOMEM
  */
 int delayed_inode_move(struct delayed_table *to, struct delayed_inode *in);
+
+/* In run.c: */
 /*
  * Inserts into the trees of a list what was taken over, @bytes in total. Requires the lock of runs.
  * @return 0; -EUCLEAN, <0: the transaction has failed
  */
 int delayed_run_taken(struct delayed *d, struct delayed_tree *t, size_t bytes,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In table.c: */
 /* Frees the items of an inode that are all in the tree, where readers then finds them. */
 void delayed_inode_empty(struct delayed_inode *in);
 void delayed_table_free(struct delayed_table *t);
 
+/* In leaves.c: */
 /* Remembers the leaf at which a cursor found an item with @key. Requires the locks of the item and of the tree. */
 void delayed_see_leaf(struct delayed_tree *t, const struct btrkit_key *key, const struct cursor *c);
 /* Counts the leaf of a changed item. @return false: it need not be copied, or must be copied for another item anyway */
 bool delayed_count_leaf(struct delayed_tree *t, const struct btrkit_key *key);
 /* All delayed items are being taken over. */
 void delayed_forget_leaves(struct delayed_tree *t);
+
+/* In keep.c: */
 /*
  * A shard's items have been taken over: put back what should remain delayed, and add what was granted for it to @kept.
  * That is the newest inodes when space is short, and new directories when memory is.

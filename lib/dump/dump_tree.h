@@ -47,6 +47,7 @@ static inline bool dump_is_json(const struct dump *d)
 int dump_like(struct btrkit_fs *fs, const struct btrkit_dump_options *o, struct dump *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In dump_tree_lines.c: */
 /* Prints the first line, unless that was done. A dump that fails before it finds anything prints nothing. */
 void dump_begin(struct dump *d);
 
@@ -69,9 +70,11 @@ void dump_prefix_line(const struct dump_prefix *p, struct dump *d, const char *k
 void dump_backups(struct dump *d);
 void dump_totals(struct dump *d);
 
+/* In dump_tree_block.c: */
 /* Prints a node with its pointers, or a leaf with its items. Leaves without selected items are omitted. */
 void dump_block(struct dump *d, const struct node *n);
 
+/* In dump_tree_damage.c: */
 /* Stores the failure, if it is the first. */
 void dump_blame(struct dump *d, int ret, const struct btrkit_error *what);
 
@@ -125,6 +128,7 @@ struct dump_run {
 	size_t heading_len;
 };
 
+/* In dump_tree_run.c: */
 /* Sets up the output. @like: how the pieces render. Call dump_run_end() in any case. @return 0; -ENOMEM; -EAGAIN */
 int dump_run_begin(struct dump_run *run, const struct dump *like, btrkit_write_fn write, void *ctx,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -162,6 +166,7 @@ struct dump_what {
 	uint8_t drop_level;
 };
 
+/* In dump_tree_walk.c: */
 /*
  * Dumps the block at @ref and everything below it. Unreadable blocks are reported in their place.
  * @return 0, -ENOMEM, or an error of the output

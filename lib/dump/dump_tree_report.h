@@ -24,6 +24,7 @@ static inline enum dump_order report_order(const struct dump_report *r)
 	return r->flags & BTRKIT_DUMP_DFS ? DUMP_DEPTH_FIRST : DUMP_BREADTH_FIRST;
 }
 
+/* In dump_tree_trees.c: */
 /* Dumps the requested trees and the totals of the filesystem. @return 0; <0 */
 int dump_report_trees(struct dump_report *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

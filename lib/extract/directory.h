@@ -28,6 +28,7 @@ struct directory {
 	unsigned refused; /* kinds of attributes that are not supported, which was reported */
 };
 
+/* In levels.c: */
 /* The current directory. @return a descriptor owned by @d; -1 with errno set */
 int levels_fd(struct directory *d);
 /* Enters the directory @name. @return 0; <0: a negative errno if it cannot be opened or is not a directory */
@@ -39,10 +40,12 @@ void levels_close(struct directory *d);
  */
 int levels_open_parent(const struct directory *d, const char *path);
 
+/* In attributes.c: */
 /* Sets the attributes of a file, which is either @fd, or the item's name in @dir. @return 0; <0 */
 int attributes_set_fd(struct extract *x, const struct extract_item *item, int fd);
 int attributes_set_at(struct extract *x, const struct extract_item *item, int dir);
 
+/* In flags.c: */
 /*
  * Sets inode flags, if requested: before anything is written to a file or directory, and after everything else was set.
  */

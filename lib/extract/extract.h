@@ -94,6 +94,7 @@ struct extract {
 /* Extracts everything that was requested to x->target. */
 int extract_run(struct extract *x, uint64_t root, const char *const *paths, size_t n) BTRKIT_MUST_CHECK;
 
+/* In problems.c: */
 /* Report that @path could not be read. @return 0: continue; <0 */
 int extract_problem(struct extract *x, const char *path, int ret, const struct btrkit_error *what) BTRKIT_MUST_CHECK;
 /*
@@ -110,6 +111,7 @@ int extract_progress(struct extract *x) BTRKIT_MUST_CHECK;
 /* Takes bytes of a file. @return 0; 1: stop, a problem was reported; <0 */
 typedef int (*extract_put_fn)(void *ctx, uint64_t offset, const void *data, size_t len);
 
+/* In contents.c: */
 /*
  * Passes the data of a file, without holes, to @put. Damage is reported.
  * @end is set to the first byte that is missing, or to the size of the file.
@@ -125,6 +127,7 @@ int extract_load_xattrs(struct extract *x, const char *path, uint64_t root, uint
 			bool told) BTRKIT_MUST_CHECK;
 void extract_drop_xattrs(struct extract *x);
 
+/* In links.c: */
 /* Inodes with several names. Sets item->link if the inode was extracted before; otherwise remember this name. */
 int extract_find_link(struct extract *x, struct extract_item *item) BTRKIT_MUST_CHECK;
 /* Replaces the remembered name, if there is one, by the current name. */

@@ -40,6 +40,7 @@ void tar_output(struct tar *t, const void *data, size_t len);
 /* Writes contents of a file through libarchive. */
 int tar_write(struct extract *x, const void *data, size_t len) BTRKIT_MUST_CHECK;
 
+/* In tar_sparse.c: */
 /*
  * Holes: libarchive is given the list of data ranges before the contents of a file, and would then require all holes to
  * be written as zeros, 2 GiB at a time. So everything after the list is written bypassing libarchive.
@@ -53,6 +54,7 @@ int tar_put_sparse(void *ctx, uint64_t offset, const void *data, size_t len);
 /* Writes zeros for missing data, and finishes the entry. */
 int tar_end_sparse(struct extract *x, const struct extract_item *item) BTRKIT_MUST_CHECK;
 
+/* In tar_attributes.c: */
 /* Adds ACLs, other attributes and flags of an inode to the entry. */
 int tar_attributes(struct extract *x, struct archive_entry *e, const struct extract_item *item) BTRKIT_MUST_CHECK;
 

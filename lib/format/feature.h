@@ -28,7 +28,8 @@ int features_check_read(const struct super *s, struct btrkit_error *err) BTRKIT_
 /* Whether no flag indicates an interrupted conversion. @return 0; -EOPNOTSUPP, the message names it */
 int features_check_done(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Same check for callers that only display it: write the names of interrupted conversions to @list of @size bytes.
+ * Like features_check_done(), for callers that only display it: writes the names of interrupted conversions to @list
+ * of @size bytes.
  * @return whether there are any
  */
 bool features_half_done(const struct super *s, char *list, size_t size);

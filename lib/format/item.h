@@ -66,7 +66,7 @@ const struct item_type *item_type_find(const struct btrkit_key *key);
 /* All rows in the order of types; *count is their number. */
 const struct item_type *const *item_types(size_t *count);
 
-/* Validate size and contents of an item by its row. Unknown types are valid. @return 0 or -EUCLEAN */
+/* Validates size and contents of an item by its row. Unknown types are valid. @return 0 or -EUCLEAN */
 int item_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

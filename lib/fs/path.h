@@ -31,6 +31,7 @@ int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, si
 /* Constructs paths of inodes in one subvolume. Caches paths of directories within limits. */
 struct path_namer;
 
+/* In namer.c: */
 int path_namer_create(struct btrkit_fs *fs, const struct tree_root *root, struct path_namer **ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct path_namer *path_namer_destroy(struct path_namer *n);

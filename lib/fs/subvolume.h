@@ -14,7 +14,7 @@ struct subvolume {
 
 /* Finds a subvolume. @return 0; -ENOENT: there is no file tree with that id, or it is being deleted; <0 */
 int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same of one that need not be there. @return 0; 1: there is none, of which nothing is told; <0 */
+/* Like subvolume_get(), for one that need not be there. @return 0; 1: there is none, of which nothing is told; <0 */
 int subvolume_try(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
@@ -23,13 +23,15 @@ int subvolume_try(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, stru
  */
 int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same, skipping what cannot be read; @lost also gets the error of a root item. */
+/* Like subvolume_next(), skipping what cannot be read; @lost also gets the error of a root item. */
 int subvolume_next_around(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, cursor_lost_fn lost, void *ctx,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In path.c: */
 /* Finds the id of the default subvolume. @return 0; -ENOENT: there is none; <0 */
 int subvolume_default(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In subvolume.c: */
 /* Finds the parent of subvolume @id; 0: none. @c is a cursor in the root tree and is left at the back reference. */
 int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -22,6 +22,7 @@ const struct btrkit_io *undo_below(const struct btrkit_io *io);
  */
 int undo_keep(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In undo_run.c: */
 /* btrkit_undo() with an open file, which the caller keeps. */
 int undo_run(struct btrkit_io *file, struct btrkit_io *const *devices, size_t n, const struct btrkit_undo_options *opts,
 	     struct btrkit_undo_result *result, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -46,6 +46,7 @@ int undo_log_sync(struct undo_log *log, struct btrkit_error *err) BTRKIT_MUST_CH
 /* Prefixes the message with "undo file NAME: ". @return err->err */
 int undo_blame_file(struct btrkit_error *err, const char *name);
 
+/* In undo_file.c: */
 /*
  * Creates an empty file that grows on writes, and makes its name durable. It must not exist, nor lie on one of
  * @devices.

@@ -48,19 +48,27 @@ uint64_t compare_first_difference(const uint8_t *a, const uint8_t *b, size_t len
 int compare_subvolumes(struct compare *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Compares attributes, xattrs, directory entries, back references to names, and the target of a symlink. */
 int compare_inode(struct compare *c, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In compare_refs.c: */
 /*
  * Compares the INODE_REF and INODE_EXTREF items of an inode, and the root references if it is the top of a subvolume.
  */
 int compare_refs(struct compare *c, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In compare.c: */
 /* Compares a part of a regular file, at most COMPARE_BYTES from a multiple of DIGEST_UNIT on. */
 int compare_contents(struct compare *c, uint32_t inode, uint64_t offset, uint64_t len,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In copies.c: */
 /*
  * Compares the copies of a part of a group with each other, and verifies checksums of tree blocks. The part must be in
  * use entirely and start at a block boundary.
  */
 int compare_copies(struct compare *c, const struct mkfs_plan *plan, const struct mkfs_group *g, uint64_t logical,
 		   uint64_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In compare.c: */
 /* Compares the digest of a whole file whose source cannot be read again. */
 void compare_digest(struct compare *c, uint32_t inode, uint64_t digest);
 

@@ -31,7 +31,7 @@ unsigned mkfs_profile_devices(const struct raid_profile *p)
 	return p->flag == BG_DUP ? 1 : p->min_stripes;
 }
 
-/* Same limits as mkfs.btrfs, so that scripts do not see a difference. */
+/* The limits of mkfs.btrfs, so that scripts do not see a difference. */
 uint64_t mkfs_layout_min_device(const struct btrkit_mkfs_options *o)
 {
 	const uint64_t first = MKFS_RESERVED + FIRST_SYSTEM_LENGTH + 2 * 8 * MIB;

@@ -13,6 +13,7 @@ enum mkfs_uuid_kind {
 	MKFS_UUID_DEVICE,
 };
 
+/* In mkfs.c: */
 /*
  * Makes the UUID of subvolume or device @number (0 for the chunk tree): derived from the plan's fsid as by mkfs.btrfs
  * 7.3 if the filesystem is to be reproducible, else random.
@@ -26,6 +27,7 @@ void mkfs_set_check(struct mkfs_plan *p);
 /* Invalidates old superblocks, discards the devices if requested, and wipes signatures of other filesystems. */
 int mkfs_clear_devices(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In filled.c: */
 /* Creates a filled filesystem. The devices need their total_bytes, unless the size follows from the contents. */
 int mkfs_make_filled(struct mkfs_plan *p, struct btrkit_mkfs_result *result,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;

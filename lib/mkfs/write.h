@@ -16,6 +16,7 @@ struct mkfs_writer *mkfs_writer_destroy(struct mkfs_writer *w);
 /* Writes and flushes all trees with all copies and parity. */
 int mkfs_write_trees(struct mkfs_writer *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In supers.c: */
 /*
  * Writes the primary superblocks of all devices and, when these are durable, the mirrors. Removes them after a failure.
  */

@@ -19,7 +19,10 @@ struct name {
 /* Checks whether a name is valid. @return 0; -EINVAL; -ENAMETOOLONG */
 int name_check(const struct name *name, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The same for a name in @dir. As in Linux, -ENOTDIR and -ENOENT for @dir take precedence over -ENAMETOOLONG. */
+/* In lookup.c: */
+/*
+ * Like name_check(), for a name in @dir. As in Linux, -ENOTDIR and -ENOENT for @dir take precedence over -ENAMETOOLONG.
+ */
 int name_check_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -37,10 +40,12 @@ struct name_entry {
 	uint8_t type;		    /* FT_* */
 };
 
+/* In names.c: */
 /* Finds the entry of a name. @return 0; 1: there is none; <0 */
 int name_find(struct op *op, const struct op_inode *dir, const struct name *name, struct name_entry *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In lookup.c: */
 /* Checks that the file type in an entry matches the inode: callers rely on it. @return 0; -EUCLEAN */
 int name_check_type(const struct op *op, const struct op_inode *dir, const struct name *name,
 		    const struct name_entry *entry, const struct op_inode *in,
@@ -53,6 +58,7 @@ int name_check_type(const struct op *op, const struct op_inode *dir, const struc
 int name_lock(struct op *op, uint64_t dir_inode, const struct name *name, struct op_inode *dir, struct op_inode *in,
 	      struct name_entry *entry, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In names.c: */
 /* Checks whether a name can be added to a directory. @return 0; -ENOTDIR; -EEXIST; -EPERM; -EROFS; <0 */
 int name_check_new(struct op *op, const struct op_inode *dir, const struct name *name,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

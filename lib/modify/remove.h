@@ -22,7 +22,7 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
  */
 int remove_check_name(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same, and a directory must be empty. @return as remove_check_name(); -ENOTEMPTY */
+/* Like remove_check_name(), and a directory must be empty. @return as remove_check_name(); -ENOTEMPTY */
 int remove_check(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -41,6 +41,7 @@ static inline uint32_t rename_bytes(const struct btrkit_place *from, const struc
 	return (uint32_t)(8 * 64 + 4 * (from->len + to->len));
 }
 
+/* In rename_sides.c: */
 /* Reads the inode that an entry leads to. @return 0; -EUCLEAN: its type differs from that in the entry; <0 */
 int rename_get_inode(struct rename_side *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -49,6 +50,7 @@ enum rename_result {
 	RENAME_EXCLUSIVE = 2 /* an entry does not lead to an inode: the rename has to be an exclusive operation */
 };
 
+/* In rename_find.c: */
 /*
  * Reads both directories, whose numbers are known, and finds the entries in them. @exclusive: this is an exclusive
  * operation, which reads the inodes and subvolumes, too.
@@ -62,11 +64,13 @@ int rename_find(struct renaming *r, bool exclusive, struct btrkit_error *err) BT
  */
 int rename_check_loops(const struct renaming *r, bool exclusive, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In rename_sides.c: */
 /* Checks everything else, once both sides are found. @return 0; <0 */
 int rename_check(struct renaming *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* @orphan: the caller removes what had the new name with remove_orphan() */
 int rename_do(struct renaming *r, bool *orphan, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In rename_exclusive.c: */
 /* Does a rename that may involve subvolumes, as an exclusive operation. */
 int rename_exclusive(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
 		     unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;

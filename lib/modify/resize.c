@@ -13,7 +13,7 @@
 /* Extents dropped and holes inserted past the end of a growing file by one operation. */
 #define CLEAR_ITEMS 32u
 
-/* The same if space is short. */
+/* Takes the place of CUT_ITEMS if space is short. */
 #define FEW_ITEMS 2u
 
 /* Removes up to @max extents starting at *@from, and advances it. */

@@ -25,7 +25,7 @@ int write_check(const struct op *op, const struct op_inode *in, struct btrkit_er
 
 /* Locks and reads the inode. Call write_close() afterwards, also on failure. */
 int write_open(struct writing *w, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same if the caller holds the lock. */
+/* Like write_open(), if the caller holds the lock. */
 int write_open_locked(struct writing *w, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void write_close(struct writing *w);
 
@@ -33,7 +33,8 @@ void write_close(struct writing *w);
 int write_put_inode(struct writing *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * The same at the end of an operation with result @ret: after -ENOSPC what was done until then stays. @return @ret; <0
+ * Like write_put_inode(), at the end of an operation with result @ret: after -ENOSPC what was done until then stays.
+ * @return @ret; <0
  */
 int write_end(struct writing *w, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -61,6 +62,8 @@ int write_extend(struct writing *w, uint64_t to, uint64_t size, struct btrkit_er
 
 /* Checks whether write_extend() fits into this operation. @return 0, also if nothing is extended; WRITE_CLEAR; <0 */
 int write_check_extend(struct writing *w, uint64_t to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In resize.c: */
 /*
  * Removes extents between the end of the file and @to that must not be there, in operations of its own. This does not
  * change the contents. Must not be called inside the gate.
@@ -71,6 +74,7 @@ int write_clear(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t 
 /* In write_all.c: the reservation for writing @len bytes. */
 struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len);
 
+/* In resize.c: */
 /* Removes the range [@from, @to) from the file, in as many operations as needed. */
 int write_drop(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t from, uint64_t to,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -22,7 +22,7 @@ int xattr_find(struct op *op, uint64_t inode, const char *name, struct dir_entry
 
 /* Attributes that are looked up often, and are mostly absent. */
 enum xattr_note { XATTR_DEFAULT_ACL = 1 << 0, XATTR_HAS_CAPABILITY = 1 << 1 };
-/* The same, but remembers if the attribute is absent. */
+/* Like xattr_find(), but remembers if the attribute is absent. */
 int xattr_find_noted(struct op *op, uint64_t inode, enum xattr_note note, struct dir_entry *ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -37,6 +37,7 @@ int xattr_drop(struct op *op, uint64_t inode, const char *name, struct btrkit_er
 /* Removes security.capability, as any change to a file does. */
 int xattr_drop_capability(struct op *op, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In property.c: */
 /* The property btrfs.compression: checks a value. @return 0; -EINVAL */
 int property_check(const struct op_inode *in, const void *value, size_t size,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

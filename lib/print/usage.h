@@ -51,6 +51,7 @@ void usage_emit_label(struct emit *e, const char *key, const char *words, const 
 void usage_emit_labels(struct btrkit_usage_printer *p, const char *key, const char *words, const uint32_t *owners,
 		       size_t n);
 
+/* In usage_rows.c: */
 /*
  * Finds out what prevents deletion of those owners that are subvolumes, in their order, if all of them were to be
  * deleted. @owners: indexes of owners; NULL: the first @n
@@ -64,6 +65,7 @@ int usage_find_holds(struct btrkit_usage_printer *p, const uint32_t *owners, siz
 /* Indexed by enum btrkit_usage_kind and enum btrkit_subvolume_hold. */
 extern const char *const usage_kind_names[], *const usage_hold_names[];
 
+/* In usage.c: */
 /*
  * Looks up the path of a subvolume and keeps it in @p; empty if it has none. @return 0, also if damage was reported; <0
  */

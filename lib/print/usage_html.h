@@ -11,6 +11,7 @@
 extern const uint8_t usage_html_head[], usage_html_tail[];
 extern const size_t usage_html_head_size, usage_html_tail_size;
 
+/* In usage_html_paths.c: */
 /* @return 0; -ENOMEM; write failures are stored in @e */
 int usage_html_put_paths(struct emit *e, const struct btrkit_usage_paths *paths,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -16,6 +16,7 @@ struct subvolume_listed {
 	size_t path_len;
 };
 
+/* In subvolumes_order.c: */
 /* @return 0; -EINVAL */
 int subvolumes_check(const struct btrkit_subvolumes_options *o, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -154,7 +154,7 @@ static uint64_t leaf_copies(const struct tree_shape *s, uint64_t leaves)
 	return least(leaves, s->old);
 }
 
-/* The same for the nodes above the leaves. */
+/* Like leaf_copies(), for the nodes above the leaves. */
 static uint64_t inner_copies(const struct tree_shape *s, uint64_t leaves)
 {
 	return least(leaves * (s->levels - 1u), s->old_inner);

@@ -53,7 +53,7 @@ uint64_t bound_refs(const struct bound *b, const struct delayed_amount *all);
 /* Like bound_items(), but for the next transaction, in which no block is private yet. */
 uint64_t bound_next(const struct bound *b, const struct delayed_amount *all);
 
-/* The same for @blocks blocks of other trees in this transaction, as counted by the caller. */
+/* Like bound_next(), for @blocks blocks of other trees in this transaction, as counted by the caller. */
 uint64_t bound_blocks(const struct bound *b, uint64_t blocks);
 
 #endif

@@ -11,7 +11,7 @@
  * @return 0; <0: as after a failed commit, the transaction can only be aborted
  */
 int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same for a thread with exclusive use: see sync.h. */
+/* Like txn_commit_and_go_on(), for a thread with exclusive use: see sync.h. */
 int txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -20,8 +20,9 @@ enum txn_chunks {
 	TXN_CHUNKS
 };
 /*
- * The same for delayed changes of items in file trees: @all of them, including those of @need, which may use the space
- * kept for Linux if it removes things. *@credit is reserved in addition, and reduced to what there is space for.
+ * Like txn_reserve(), for delayed changes of items in file trees: @all of them, including those of @need, which may use
+ * the space kept for Linux if it removes things. *@credit is reserved in addition, and reduced to what there is space
+ * for.
  */
 int txn_reserve_items(struct btrkit_txn *txn, const struct delayed_amount *all, const struct ticket_need *need,
 		      struct delayed_amount *credit, enum txn_chunks chunks,

@@ -89,18 +89,22 @@ struct tickets {
 	struct btrkit_reserve_stats stats; /* except for what stripes count */
 };
 
+/* In ticket_credit.c: */
 int tickets_create(struct tickets **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* NULL is allowed. */
 struct tickets *tickets_destroy(struct tickets *t);
 /* What reservations have to know of delayed items. */
 struct delayed_watch tickets_watch(struct tickets *t);
 
+/* In ticket.c: */
 /* Reserves space and enters the gate. @return 0; -ENOSPC; <0; as failure_check() */
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In ticket_credit.c: */
 /* Gives back what was granted and will not be used. The caller is still in the gate. */
 void ticket_spare(struct btrkit_txn *txn, const struct delayed_amount *spare, bool removes);
 
+/* In ticket.c: */
 /*
  * Commits because an operation has found no space for data, if that is allowed and may free some. Not by a thread
  * inside the gate.
@@ -115,6 +119,8 @@ int ticket_commit_now(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_M
  * is worth, so operations that have one and are not in the gate enter it first.
  */
 void ticket_close(struct btrkit_txn *txn);
+
+/* In ticket_exclusive.c: */
 /*
  * Reserves space for a thread with exclusive use, while nothing is delayed. This may commit the transaction, which then
  * continues. What is granted for @need is released by running the delayed items, the rest by ticket_exclusive_end().
@@ -123,6 +129,7 @@ int ticket_exclusive(struct btrkit_txn *txn, const struct ticket_need *need, con
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void ticket_exclusive_end(struct btrkit_txn *txn);
 
+/* In ticket_credit.c: */
 /* Takes back all credit, because a bound that it was granted by has changed. The next operation has to ask again. */
 void tickets_recall(struct tickets *t);
 
@@ -140,6 +147,8 @@ bool tickets_take(struct tickets *t, const struct ticket_need *need);
 void tickets_gather(struct tickets *t);
 /* Counts a reservation that took @ns nanoseconds. */
 void tickets_count_latency(struct tickets *t, uint64_t ns);
+
+/* In ticket.c: */
 void tickets_count_step(struct tickets *t, uint64_t *step);
 
 #endif

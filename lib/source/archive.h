@@ -43,6 +43,7 @@ struct archive_stream {
 	struct archive_global globals[ARCHIVE_GLOBALS];
 };
 
+/* In archive_stream.c: */
 /* Must be closed with archive_stream_close() even after a failure. */
 int archive_stream_open(struct archive_stream *t, const char *path, const char *name,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -56,16 +57,20 @@ int archive_stream_next(struct archive_stream *t, struct archive_entry **ret,
 int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void archive_stream_close(struct archive_stream *t);
 
+/* In archive_global.c: */
 /* Reads global headers among those of a member, and applies all so far to the member. @return 0; <0 */
 int archive_globals_apply(struct archive_stream *t, const char *headers, size_t len, struct archive_entry *e,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In archive_gzip.c: */
 /* Opens @a to read from @fd, decompressing gzip data. */
 int archive_open_fd(struct archive *a, int fd, const char *name, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In archive_stream.c: */
 /* Reports libarchive's error as "NAME: ...". */
 int archive_fails(struct archive *a, const char *name, struct btrkit_error *err);
 
+/* In archive_add.c: */
 struct source_time archive_time(int64_t sec, long nsec);
 
 /* What overlayfs says in attributes of a member of a layer. */
@@ -73,6 +78,8 @@ struct archive_overlay {
 	bool opaque;	   /* a directory that hides what is below */
 	const char *wrong; /* something else that is not supported; NULL: nothing */
 };
+
+/* In archive_xattr.c: */
 struct archive_overlay archive_overlay(struct archive_entry *e);
 
 /* Adds the xattrs of a member, and its ACLs in the xattr format of Linux. */

@@ -20,6 +20,7 @@ struct archive_reader {
 	unsigned seen; /* of a saved image of containers, by archive_image.c */
 };
 
+/* In archive_add.c: */
 /* Adds the current member, or what it hides. */
 int archive_add_member(struct archive_reader *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* In the second pass: adds the current member under the names that wait for it. */
@@ -27,10 +28,12 @@ int archive_add_late(struct archive_reader *r, struct btrkit_error *err) BTRKIT_
 /* Adds the other names that wait, after the second pass. */
 int archive_link_late(struct archive_reader *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In archive.c: */
 /* Reports "PATH: ..." for the current member. @return -errnum */
 int archive_refuse(const struct archive_reader *r, struct btrkit_error *err, int errnum, const char *fmt, ...)
 	BTRKIT_PRINTF(4, 5);
 
+/* In archive_image.c: */
 /* Refuses an archive that has images of containers instead of files. */
 int archive_check_image(struct archive_reader *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

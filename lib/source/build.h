@@ -33,9 +33,13 @@ int source_add(struct source *s, uint32_t parent, const char *name, size_t len, 
 /* Adds another name for an inode that is not a directory. @return 0; 1: excluded; -EINVAL; -ENOMEM */
 int source_add_link(struct source *s, uint32_t parent, const char *name, size_t len, uint32_t inode,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In xattr.c: */
 /* Adds an xattr to an inode, unless options exclude it. @return 0; -EINVAL; -E2BIG; -ENOMEM */
 int source_add_xattr(struct source *s, uint32_t inode, const char *name, const void *value, size_t len,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In build.c: */
 /* Adds inode flags (SOURCE_CHATTR) to a file or directory; other types have none. */
 void source_add_flags(struct source *s, uint32_t inode, unsigned flags);
 /* Sets the attributes of the root (0) or of a directory that was added implicitly as a parent. */
@@ -46,6 +50,7 @@ int source_set_attr(struct source *s, uint32_t inode, const struct source_attr *
  */
 uint32_t source_find(const struct source *s, uint32_t parent, const char *name, size_t len);
 
+/* In finish.c: */
 /*
  * Completes the source: sorts and numbers everything, and checks that all paths of options exist. Inodes are moved,
  * except those of an archive.
@@ -53,9 +58,14 @@ uint32_t source_find(const struct source *s, uint32_t parent, const char *name, 
  */
 int source_finish(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In directory.c: */
 /* The readers. */
 int source_read_directory(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In archive.c: */
 int source_read_archive(struct source *s, const struct source_sink *sink, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In manifest.c: */
 int source_read_manifest(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -62,6 +62,7 @@ struct scan_worker {
 	char value[XATTR_VALUE_SIZE];
 };
 
+/* In directory_scan.c: */
 /* Opens the directory that d->stat describes, and lists it. The caller has set the inode and the path. */
 int scan_open(struct scan_dir *d, int root, char *path, struct scan_failure *failure) BTRKIT_MUST_CHECK;
 /* Checks that the directory did not change since it was opened. Always closes it. */
@@ -76,16 +77,19 @@ int scan_top(struct scan_worker *w, const struct scan_dir *d, struct scan_failur
 /* Results of scan_layered() besides 0: a new name. */
 #define SCAN_HIDDEN 1
 #define SCAN_MERGED 2
+
+/* In directory_layers.c: */
 /*
  * Decides about a name that was found in a layer. @inode: receives the directory that it is merged with
  * @return 0; SCAN_HIDDEN: not to be added; SCAN_MERGED; -EOPNOTSUPP; -ENOMEM
  */
 int scan_layered(struct source *s, const struct scan_worker *w, const struct scan_dir *d, const struct scan_found *f,
 		 uint32_t *inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Return what overlayfs's attribute "opaque" of a directory says: about files that are whiteouts, about all below. */
+/* Returns what overlayfs's attribute "opaque" of a directory says: about files that are whiteouts, about all below. */
 bool scan_has_file_whiteouts(const struct scan_worker *w, const struct scan_found *f);
 bool scan_is_opaque(const struct scan_worker *w, const struct scan_found *f);
 
+/* In directory_scan.c: */
 void scan_attr(const struct stat *st, struct source_attr *ret);
 
 #endif

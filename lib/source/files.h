@@ -12,6 +12,7 @@
 
 #include "lib/source/state.h"
 
+/* In open.c: */
 /* These functions return a descriptor or a negative errno. Accesses times are preserved if permitted. */
 int source_openat(int dir, const char *path, int flags);
 /* The path may be of any length. It is modified temporarily. */

@@ -134,6 +134,7 @@ struct source_sink {
 	void *ctx;
 };
 
+/* In build.c: */
 /*
  * Creates an empty source. @opts must stay valid.
  * @return 0; -EINVAL: an invalid option; -ENOMEM
@@ -148,12 +149,17 @@ struct source_target {
 	dev_t device;
 	ino_t inode;
 };
+
+/* In open.c: */
 void source_set_targets(struct source *s, const struct source_target *targets, size_t n);
 /* Checks what can be checked about the source before it is read. @return 0; -EINVAL: it is a target; <0 */
 int source_check(const struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In build.c: */
 /* NULL is allowed. */
 struct source *source_destroy(struct source *s);
 
+/* In open.c: */
 /*
  * Reads the source and calls source_finish(). The contents of an archive are passed to @sink. It may be NULL for other
  * kinds of sources.
@@ -161,9 +167,12 @@ struct source *source_destroy(struct source *s);
  * or manifest; <0
  */
 int source_read(struct source *s, const struct source_sink *sink, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In options.c: */
 /* Returns whether contents are passed to the sink; otherwise use source_file_open(). */
 bool source_streams(const struct source *s);
 
+/* In open.c: */
 /*
  * Opens the contents of a regular file. May be called by any thread.
  * @return a descriptor; -ESTALE: the file changed since the source was read (the message has the name); <0
@@ -183,6 +192,7 @@ int source_file_open_near(const struct source *s, struct source_near *near, uint
 /* Checks after reading contents that the file did not change. @return 0; -ESTALE (the message has the name); <0 */
 int source_file_unchanged(const struct source *s, uint32_t inode, int fd, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In path.c: */
 /*
  * Stores the path of an inode by its first name for messages: without a leading slash, escaped for a terminal,
  * shortened at the front if @size is too small, always zero-terminated. Also works before source_finish().
@@ -197,9 +207,12 @@ void source_escape(const char *bytes, size_t len, char *buf, size_t size);
 
 /* Returns the next name of a path and advances *path. Skips slashes and single dots. *len is 0 at the end. */
 const char *source_next_name(const char **path, size_t *len);
+
+/* In finish.c: */
 /* Finds an entry of a directory by name after source_finish(). @return its index or SOURCE_NONE */
 uint32_t source_lookup(const struct source *s, uint32_t dir, const char *name, size_t len);
 
+/* In path.c: */
 /* Returns the name of the source, or of the layer that is being read, for messages. */
 const char *source_name(const struct source *s);
 

@@ -73,23 +73,31 @@ struct source_state {
 
 /* Checks and reads the options (options.c). */
 int source_options_read(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In options.c: */
 /* Returns the node of an entry of a directory. @return SOURCE_NONE: none */
 uint32_t source_node_of(struct source *s, uint32_t parent, const char *name, size_t len);
 /* Returns whether a name is excluded. @return 1: excluded; 0: not excluded, or too long; -ENOMEM */
 int source_excludes(struct source *s, uint32_t parent, const char *name, size_t len,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 bool source_takes_xattr(const struct source *s, const char *name);
+
+/* In xattr_check.c: */
 /* Checks that an inode with that mode may have the attribute. @return 0; -EINVAL; -EOPNOTSUPP */
 int source_check_xattr(const char *name, const void *value, size_t size, uint32_t mode,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In options.c: */
 int source_nodes_met(const struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In xattr.c: */
 /* Discards collected xattrs, or stores them in their inode. */
 void source_xattrs_drop(struct source *s);
 /* Returns whether two inodes have equal xattrs. NULL: none */
 bool source_xattrs_equal(const struct source_xattrs *a, const struct source_xattrs *b);
 int source_xattrs_flush(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In path.c: */
 /* Stores a complete path without leading slash and escaping. @return its length; -ENOMEM */
 ssize_t source_full_path(const struct source *s, uint32_t inode, char **buf, size_t *max);
 
@@ -100,10 +108,11 @@ int source_fail(const struct source *s, uint32_t inode, struct btrkit_error *err
 		...) BTRKIT_PRINTF(5, 6);
 int source_fail_name(const struct source *s, uint32_t parent, const char *name, size_t len, struct btrkit_error *err,
 		     int errnum, const char *fmt, ...) BTRKIT_PRINTF(7, 8);
-/* Same for a path that is already escaped. */
+/* Like source_fail(), for a path that is already escaped. */
 int source_vfail(const char *path, struct btrkit_error *err, int errnum, const char *fmt, va_list args)
 	BTRKIT_PRINTF(4, 0);
 
+/* In options.c: */
 /* Returns the flags that an inode of a type inherits from its directory. */
 uint8_t source_flags_inherited(const struct source *s, uint32_t parent, uint32_t subvolume, uint32_t mode);
 /* Returns the flags that options request for the inode itself. */

@@ -25,6 +25,7 @@ struct chunk_plan {
 	} stripes[CHUNK_STRIPES_MAX];
 };
 
+/* In chunk_place.c: */
 /*
  * Plans a chunk of @type (BG_DATA, BG_METADATA or BG_SYSTEM). It gets the profile that was set by chunk_set_profile(),
  * or else that of existing groups of that type; if there are several, the one with most redundancy.
@@ -32,6 +33,9 @@ struct chunk_plan {
  */
 int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In chunk.c: */
+
+/* In chunk_place.c: */
 /*
  * Plans a chunk with a given profile: a bit of BG_PROFILE_MASK, or 0 for single. Otherwise as chunk_plan().
  * @return also -EINVAL: this is no profile, or it needs more devices than there are
@@ -48,6 +52,7 @@ int chunk_plan_profile(struct space *s, uint64_t type, uint64_t profile, struct 
 #define CHUNK_ANY_PROFILE UINT64_MAX
 int chunk_set_profile(struct space *s, uint64_t type, uint64_t profile, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In chunk.c: */
 /*
  * Creates it. @super is the superblock that the commit will write: its device item, its array of system chunks and the
  * feature flags of the profile are updated. If its flags say that the free space tree is valid, the free space of the

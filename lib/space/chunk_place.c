@@ -109,7 +109,7 @@ static bool take_hole(struct place *p, uint64_t from, uint64_t to, uint64_t want
 	return p->length >= want;
 }
 
-/* The same, except for the space of chunks removed in this transaction, which the last commit still uses. */
+/* Like take_hole(), except for the space of chunks removed in this transaction, which the last commit still uses. */
 static bool take_holes(const struct space *s, struct place *p, uint64_t from, uint64_t to, uint64_t want)
 {
 	while (from < to) {

@@ -27,8 +27,8 @@ struct extent_ranges {
 int extent_ranges_begin(struct extent_ranges *r, struct btrkit_fs *fs, const struct block_groups *groups,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * The same for an earlier extent tree, from the first of @groups on, which may be a part of all groups. What is before
- * them is not read, except to check that it does not extend into the first one.
+ * Like extent_ranges_begin(), for an earlier extent tree, from the first of @groups on, which may be a part of all
+ * groups. What is before them is not read, except to check that it does not extend into the first one.
  */
 int extent_ranges_begin_at(struct extent_ranges *r, struct btrkit_fs *fs, const struct tree_root *root,
 			   const struct block_groups *groups, struct btrkit_error *err) BTRKIT_MUST_CHECK;

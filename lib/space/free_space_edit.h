@@ -17,6 +17,8 @@
 struct free_space_thresholds {
 	uint32_t low, high;
 };
+
+/* In free_space_build.c: */
 struct free_space_thresholds free_space_thresholds(uint64_t group_length, uint32_t sectorsize);
 
 /* Maximum size of a bitmap item in the format. */
@@ -27,6 +29,7 @@ struct free_space_stats {
 	uint64_t to_bitmaps, to_extents; /* groups that were converted */
 };
 
+/* In free_space_edit.c: */
 /*
  * Applies changes to a group's items; they must be sorted and within the group. What becomes free must be used in the
  * tree, and vice versa. As in Linux, the form is reconsidered after each change, so that a batch leaves the group in
@@ -50,6 +53,7 @@ struct free_space_built {
 	uint64_t extents_read;		   /* items of the extent tree that were read */
 };
 
+/* In free_space_build.c: */
 /*
  * Adds the items of a complete free space tree to @b, in one pass over @ranges and with memory for one group. If @b
  * only counts, this does, too.

@@ -73,6 +73,7 @@ void space_committed(struct space *s);
 /* The transaction was aborted: everything is as before, including chunks. (Loaded maps may be dropped.) */
 void space_aborted(struct space *s);
 
+/* In space_alloc.c: */
 /*
  * Allocates up to @max bytes, but at least @min, aligned to @align, in a group of @type (BG_DATA, BG_METADATA or
  * BG_SYSTEM; mixed groups serve the first two). All of these are whole sectors. Consecutive allocations are adjacent if
@@ -81,6 +82,8 @@ void space_aborted(struct space *s);
  */
 int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint64_t align, struct range *ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In space_exact.c: */
 /*
  * Allocates exactly @r, which must be whole sectors of one group. For extents whose address is known and whose data is
  * on the devices already, as those of a log tree: with parity, the range may also be in a full stripe that has other
@@ -92,6 +95,8 @@ int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint
  * is in use; -EINVAL: these are no whole sectors; <0. On failure, the range is not allocated.
  */
 int space_alloc_exact(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In space_alloc.c: */
 /* Gives back an allocation that was never in the extent tree: it is pinned. */
 int space_unalloc(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
@@ -103,11 +108,14 @@ int space_unalloc(struct space *s, const struct range *r, struct btrkit_error *e
 void space_inc_ro(struct space_group *g);
 void space_dec_ro(struct space_group *g);
 
+/* In space_full_stripes.c: */
 /*
  * Closes full stripes with parity of which the transaction has taken a part: nothing else in them is allocated before
  * the commit. For callers that write full stripes before it. @return 0; -ENOMEM
  */
 int space_close_full_stripes(struct space *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In space_alloc.c: */
 /* An allocated extent was inserted into the extent tree. @return 0; -EUCLEAN: it is free, or in no group; -ENOMEM */
 int space_enter(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
@@ -122,11 +130,13 @@ int space_leave(struct space *s, const struct range *r, struct btrkit_error *err
  */
 int space_check_unused(struct cursor *extents, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In space_full_stripes.c: */
 /* Frees bytes of a loaded group, whether they may be allocated or not. */
 uint64_t space_group_free(const struct space_group *g);
 /* Whether any part of a range is free in a loaded group. */
 bool space_group_touches(const struct space_group *g, const struct range *r);
 
+/* In space_alloc.c: */
 /* Frees bytes in groups of @type, however fragmented. Nothing is loaded for this. */
 uint64_t space_free_bytes(const struct space *s, uint64_t type);
 /*
@@ -139,6 +149,7 @@ int space_count(struct space *s, uint64_t type, uint64_t size, uint64_t enough, 
 /* Bytes in groups of @type that the commit makes free. */
 uint64_t space_pinned(const struct space *s, uint64_t type);
 
+/* In space.c: */
 /* The groups, in address order, including removed ones until the commit. */
 size_t space_num_groups(const struct space *s);
 struct space_group *space_group_at(struct space *s, size_t i);
@@ -149,6 +160,7 @@ struct space_group *space_next_touched(const struct space *s, const struct space
 /* Bytes used in all groups, as for the superblock. */
 uint64_t space_bytes_used(const struct space *s);
 
+/* In space_changes.c: */
 /*
  * The changes of a group since the last call, netted: sorted, adjacent ones of a kind merged, and without what was used
  * and freed again. The caller frees the array.
@@ -162,6 +174,8 @@ int space_take_changes(struct space_group *g, struct space_change **ret, size_t 
  * @return 0; -ENOENT: there is no valid tree or cache; -EUCLEAN; <0
  */
 enum space_source { SPACE_FROM_ANY, SPACE_FROM_TREE, SPACE_FROM_CACHE, SPACE_FROM_EXTENTS };
+
+/* In space_load.c: */
 int space_load(struct space *s, struct space_group *g, enum space_source from,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct space_load_stats space_load_stats(const struct space *s);

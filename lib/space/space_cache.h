@@ -52,7 +52,7 @@ struct space_cache_group {
  */
 int space_cache_load(struct btrkit_fs *fs, const struct block_group *group, struct space_cache_group *ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same for an earlier root tree. */
+/* Like space_cache_load(), for an earlier root tree. */
 int space_cache_load_at(struct btrkit_fs *fs, const struct tree_root *root_tree, const struct block_group *group,
 			struct space_cache_group *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void space_cache_group_release(struct space_cache_group *cache);

@@ -34,6 +34,7 @@ static inline unsigned space_type_index(uint64_t type)
 	return type & BG_DATA ? 0 : type & BG_METADATA ? 1 : 2;
 }
 
+/* In space.c: */
 void space_touch(struct space *s, struct space_group *g);
 /* Index of the first group that ends after @logical, or the number of groups if there is none. */
 size_t space_group_index(const struct space *s, uint64_t logical);
@@ -42,10 +43,12 @@ size_t space_group_index(const struct space *s, uint64_t logical);
 int space_add_group(struct space *s, const struct block_group *item, struct space_group **ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In space_load.c: */
 /* The root of a tree at the last commit, whether a transaction is open or not. @return as fs_find_tree() */
 int space_committed_root(const struct space *s, uint64_t id, struct tree_root *ret,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In space_items.c: */
 /*
  * Inserts or deletes an item of chunks or devices: it is damage if it exists already, or does not exist.
  * space_missing_item() says the latter if @ret is -ENOENT or 1, and otherwise returns @ret.
@@ -57,6 +60,7 @@ int space_delete_item(struct space *s, uint64_t tree, const struct btrkit_key *k
 int space_missing_item(int ret, uint64_t tree, const struct btrkit_key *key,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In space_alloc.c: */
 /*
  * Checks that the last commit does not use a free range of a group.
  * @return 0; -EUCLEAN: by its extent tree it does; <0
@@ -64,9 +68,11 @@ int space_missing_item(int ret, uint64_t tree, const struct btrkit_key *key,
 int space_check_committed(struct space *s, const struct space_group *g, const struct range *r,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In space_changes.c: */
 /* Records a change for space_take_changes(). */
 int space_record(struct space_group *g, const struct range *r, bool free, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In space_full_stripes.c: */
 /*
  * Sorts the free space of a group with parity again: full stripes may be allocated, the rest may not.
  * @return 0; -ENOMEM: nothing was changed
@@ -75,6 +81,7 @@ int space_sort_full_stripes(struct space *s, struct space_group *g, struct btrki
 /* Frees what is pinned in a group, and sorts its full stripes again. @return 0; <0: the maps must be dropped */
 int space_free_pinned(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In space_load.c: */
 /* Adds those parts of @range that are not reserved for superblocks. */
 int space_add_free(struct free_map *m, const struct block_group_supers *supers, struct range range,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

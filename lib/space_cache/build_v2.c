@@ -163,7 +163,7 @@ static int build_tree(struct build *b, struct tree_root *root, struct btrkit_err
 	return 0;
 }
 
-/* The same item as Linux creates. The commit sets the size of the tree. */
+/* Inserts the item that Linux creates. The commit sets the size of the tree. */
 static int add_root_item(struct build *b, const struct tree_root *root, struct btrkit_error *err)
 {
 	const struct disk_root_item d = { .generation = le64_put(b->txn->generation),

@@ -45,6 +45,7 @@ int convert_holding(struct btrkit_fs *fs, enum btrkit_space_cache_kind to,
 		    const struct btrkit_space_change_options *opts, uint64_t held_bytes,
 		    struct btrkit_space_change *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In count.c: */
 /*
  * Reads everything that will be read later, and counts what the conversion will do: contents of the free space tree,
  * and number of blocks needed. Sets cv->sum and cv->blocks.
@@ -53,18 +54,21 @@ int convert_holding(struct btrkit_fs *fs, enum btrkit_space_cache_kind to,
 int convert_count(struct conversion *cv, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void convert_take_built(struct conversion *cv, const struct free_space_built *built);
 
+/* In run.c: */
 /* Does the conversion. @return 0; <0, with the filesystem in the state of the last commit */
 int convert_run(struct conversion *cv, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Commit, and start another transaction. On failure *txn is NULL. */
 int convert_next_txn(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In clear_v1.c: */
 /*
  * Removes the v1 cache, in as many transactions as its size requires. *txn is the first one, and on success set to the
  * last one, which is still open. On failure it may be NULL.
  */
 int convert_clear_v1(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In build_v2.c: */
 /* Builds the free space tree, in a transaction that does not maintain one yet. */
 int convert_build_v2(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -55,6 +55,8 @@ int cursor_next(struct cursor *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Gets the error of a block that cannot be read. @return 0: skip it and continue; <0 */
 typedef int (*cursor_lost_fn)(void *ctx, int ret, const struct btrkit_error *what);
+
+/* In cursor_past.c: */
 /*
  * Moves to the first item from *@at on, or if not @first to the next item, skipping what cannot be read. *@at is set to
  * its key.
@@ -73,6 +75,7 @@ static inline const struct node *cursor_leaf(const struct cursor *c)
 	return c->nodes[0];
 }
 
+/* In cursor.c: */
 /* Adds tree, block, slot and key of the current item to an error of decoding it. @return @ret */
 int cursor_blame(const struct cursor *c, int ret, struct btrkit_error *err);
 

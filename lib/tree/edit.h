@@ -27,6 +27,7 @@ int edit_insert(struct edit_tree *t, const struct btrkit_key *key, const void *d
 int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In edit_delete.c: */
 /* Deletes an item. @return 0; -ENOENT; <0 */
 int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -44,6 +45,7 @@ int edit_delete_many(struct edit_tree *t, const struct btrkit_key *keys, size_t 
 int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const struct btrkit_key *last,
 		      uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In edit.c: */
 /*
  * Replaces the contents of an item. @data must not be in the tree itself; it may be NULL in order to truncate the item.
  * @return 0; -ENOENT; -EINVAL; <0
@@ -66,6 +68,7 @@ int edit_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct 
 int edit_no_such_item(uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err);
 int edit_there_already(uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err);
 
+/* In edit_cow.c: */
 /* Whether a block of the tree is private and not shared, so that it can be changed in place. */
 bool edit_is_own(const struct edit_tree *t, const struct node *n);
 

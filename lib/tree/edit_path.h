@@ -12,6 +12,7 @@
 
 /* Private blocks, for overlay.c and edit_cow.c. */
 
+/* In overlay.c: */
 /* Creates an empty private block of tree @t at a new address. */
 int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_key *first, struct node **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -21,12 +22,18 @@ int overlay_copy_node(struct edit_tree *t, const struct node *from, struct node 
 /* Opens a tree for editing. */
 int overlay_open(struct overlay *o, const struct tree_root *root, struct edit_tree **ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In edit_cow.c: */
 /* Adds or drops the references that a block makes: full backreferences, or references in the name of its owner. */
 int overlay_change_refs(struct overlay *o, const struct node *n, bool full, int add,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In overlay_away.c: */
 /* Adds or removes a leaf that overlay_take_full() may return. */
 void overlay_add_young(struct overlay *o, struct node *n);
 void overlay_grown_up(struct overlay *o, struct node *n);
+
+/* In overlay.c: */
 /* Forgets a private block that has no references any more. */
 void overlay_forget_node(struct overlay *o, struct node *n);
 /* Whether a private block of the tree may be shared with another one. Every tree has its own root block. */
@@ -40,11 +47,16 @@ static inline bool edit_may_share_private(const struct edit_tree *t, const struc
  */
 int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, bool last,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In edit.c: */
 /* Passes on the result of an edit. If it may have left the tree half changed, note that the transaction has failed. */
 int edit_ended(struct edit_tree *t, int ret, const struct btrkit_error *err);
+
+/* In overlay.c: */
 /* Makes @n the root of the tree. */
 void edit_set_root(struct edit_tree *t, const struct node *n);
 
+/* In edit_cow.c: */
 /* Copies a block, and change references accordingly. Returns @n itself if it is this tree's own. */
 int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
@@ -55,6 +67,7 @@ int edit_let_go(struct edit_tree *t, const struct node *n, struct btrkit_error *
 /* Makes every block of the path private, from the root down to a level. */
 int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In edit.c: */
 /* Gets the path to the leaf where @key is or belongs. Cheap if the path leads there already. */
 int edit_find_leaf(struct edit_tree *t, const struct btrkit_key *key, bool *exact,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -65,7 +78,7 @@ bool edit_separator(const struct edit_tree *t, struct btrkit_key *key);
 
 /* Changes of the path's leaf, and their consequences above it. */
 
-/* Same as leaf_items(), node_ptrs() and the data of a leaf, for writing. */
+/* Like leaf_items(), node_ptrs() and the data of a leaf, for writing. */
 static inline struct disk_item *items_of(struct node *n)
 {
 	return (struct disk_item *)(n->data + sizeof(struct disk_header));
@@ -108,6 +121,7 @@ static inline uint32_t node_capacity(const struct node *n)
 	return leaf_room(n->size) / (uint32_t)sizeof(struct disk_key_ptr);
 }
 
+/* In edit_shape.c: */
 void node_set_nritems(struct node *n, uint32_t nritems);
 /* Opens a gap of @n items with @bytes of data at the slot. The caller fills in the item headers. */
 void leaf_open(struct node *leaf, uint32_t slot, uint32_t n, uint32_t bytes);
@@ -115,7 +129,7 @@ void leaf_open(struct node *leaf, uint32_t slot, uint32_t n, uint32_t bytes);
 void leaf_close(struct node *leaf, uint32_t slot, uint32_t n);
 /* Copies the items of @from from @slot on to the end of @to, or to its beginning, depending on the keys. */
 void leaf_copy_tail(const struct node *from, uint32_t slot, struct node *to);
-/* The same, and remove them from @from. */
+/* Like leaf_copy_tail(), and remove them from @from. */
 void leaf_move_tail(struct node *from, uint32_t slot, struct node *to);
 /* Changes the size of an item's data, keeping its beginning. There must be room. */
 void leaf_resize(struct node *leaf, uint32_t slot, uint32_t size);
@@ -134,6 +148,8 @@ bool edit_push(struct edit_tree *t, uint32_t bytes);
 int edit_split_leaf(struct edit_tree *t, uint32_t slot, bool go_right, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Creates an empty leaf on the right of the path's, for @first. The path goes to it. */
 int edit_append_leaf(struct edit_tree *t, const struct btrkit_key *first, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In edit_join.c: */
 /* After deletions: remove an empty leaf, or merge a sparse one with a neighbour. The path is lost. */
 int edit_shrink(struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Removes the leaf of the path, which need not be private, whatever its contents. The path is lost. */

@@ -82,11 +82,11 @@ struct btrkit_fs *fs_release(struct btrkit_fs *fs);
 int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The same for a tree that may be absent. @return 0; 1: no such tree, with no error reported; <0 */
+/* Like fs_find_root(), for a tree that may be absent. @return 0; 1: no such tree, with no error reported; <0 */
 int fs_try_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The same in an earlier root tree, whatever a transaction has changed since. */
+/* Like fs_try_root(), in an earlier root tree, whatever a transaction has changed since. */
 int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uint64_t id, struct tree_root *ret,
 		    struct root_item *item, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -97,7 +97,7 @@ int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uin
 int fs_find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The same for a tree that may be absent. @return as fs_try_root() */
+/* Like fs_find_tree(), for a tree that may be absent. @return as fs_try_root() */
 int fs_try_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

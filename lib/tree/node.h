@@ -53,6 +53,7 @@ struct node_ref {
 	const struct btrkit_key *first_key;
 };
 
+/* In cache.c: */
 /*
  * Pins a block, from the cache or reads and verified from the first good copy. Undos with node_put().
  * @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
@@ -122,12 +123,14 @@ static inline struct node_ref node_child(const struct node *n, uint32_t i, uint6
 /* Whether the block is in the cache. A hint only: this may change at any time. */
 bool node_cached(const struct btrkit_fs *fs, uint64_t bytenr);
 
+/* In prefetch.c: */
 /*
  * Prefetches those children of a node, from slot @from to before @to, that are not in the cache, in address order, with
  * one request for adjacent ones. For callers that will read them all.
  */
 void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, uint32_t from, uint32_t to);
 
+/* In uncached.c: */
 /*
  * Reads blocks that are contiguous on a device, from the first on, into @buf from the first copy, bypassing the cache
  * and without verifying them. @return how many; 0: try node_read_uncached()
@@ -150,6 +153,7 @@ struct node_rules {
 	uint32_t nodesize, sectorsize;
 };
 
+/* In node.c: */
 /* Verifies a block that was read for @ref, except for the contents of its items. @return 0 or -EUCLEAN */
 int node_verify(const struct node_rules *rules, const struct node_ref *ref, const void *data,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -115,16 +115,20 @@ int overlay_set_full_backref(struct overlay *o, uint64_t bytenr, unsigned level,
 
 /* Opens a tree for editing, or returns the open one. @return 0; -ENOENT; <0 */
 int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same for a tree that may be absent. @return 0; 1: no such tree, with no error reported; <0 */
+/* Like overlay_tree(), for a tree that may be absent. @return 0; 1: no such tree, with no error reported; <0 */
 int overlay_try_tree(struct overlay *o, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Creates a tree with one empty leaf. The caller inserts its ROOT_ITEM. */
 int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same for a tree of @blocks blocks that was built by bulk.h: they are on the devices and not private. */
+/*
+ * Like overlay_new_tree(), for a tree of @blocks blocks that was built by bulk.h: they are on the devices and not
+ * private.
+ */
 int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t blocks, struct edit_tree **ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In edit_cow.c: */
 /*
  * Creates a tree @id that shares all blocks of @source except for the root, which has the same items. The caller
  * inserts its ROOT_ITEM, and sets the last snapshot of both root items to the generation of the transaction.
@@ -136,6 +140,7 @@ int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t
 int overlay_snapshot(struct edit_tree *source, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In overlay.c: */
 /* The root of a tree before the transaction. @return as fs_find_root() */
 int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret,
 			   struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -145,6 +150,7 @@ struct node *overlay_find(const struct overlay *o, uint64_t bytenr);
 /* The tree, if it is open for editing, or NULL. */
 struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id);
 
+/* In overlay_away.c: */
 /*
  * Full leaves need not stay in memory until the commit. A caller that has locked the trees may take up to @n of them,
  * except for the latest @keep leaves. Each is returned only once. @return how many
@@ -160,6 +166,7 @@ int overlay_bring_back(struct overlay *o, struct node *n, struct btrkit_error *e
 /* Number of private blocks in memory. */
 size_t overlay_in_memory(const struct overlay *o);
 
+/* In overlay.c: */
 /* All @n private blocks in memory in address order, each a struct node. The caller frees @ret. */
 int overlay_blocks(const struct overlay *o, struct sort_entry **ret, size_t *n,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -6,9 +6,11 @@
 
 #include "lib/tree/filesystem.h"
 
+/* In filesystem.c: */
 /* Passes a note to the callback, if there is one. */
 void open_note(const struct btrkit_open_options *opts, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
 
+/* In start.c: */
 /* Checks options. @return 0; -EINVAL: they contradict each other, or BTRKIT_OPEN_WRITE */
 int start_check(const struct btrkit_open_options *opts, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -24,10 +26,12 @@ int start_chunk_root(struct btrkit_fs *fs, const struct btrkit_open_options *opt
 int start_tree_root(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In chunks.c: */
 /* Adds all devices and chunks to the volume; with BTRKIT_OPEN_PARTIAL, those that can be read. @return 0; <0 */
 int chunks_read(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In start.c: */
 /*
  * Keeps an error @ret of reading chunks or devices in @fs, if it is damage and BTRKIT_OPEN_PARTIAL allows that.
  * @return 0: kept; otherwise @ret

@@ -191,7 +191,7 @@ static int check_chunk_tree(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-/* The same for the chunks in the superblock, from which every reader starts. */
+/* Like check_chunk_tree(), for the chunks in the superblock, from which every reader starts. */
 static int check_system_chunks(const struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct item item;

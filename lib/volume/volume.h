@@ -95,6 +95,7 @@ struct volume_device {
 size_t volume_num_devices(const struct volume *v);
 struct volume_device volume_device(const struct volume *v, size_t i);
 
+/* In volume_devices.c: */
 /*
  * Devices of an open volume join and leave by the following, which must not be called while other threads use it.
  * volume_make_room() makes sure that volume_join() has room, which makes the device the last one; the volume owns it
@@ -121,6 +122,7 @@ struct copy {
 	uint64_t length; /* contiguous bytes there, at most those of the range */
 };
 
+/* In volume.c: */
 /*
  * Finds the start of copy @mirror (from 0) of a range, not counting what parity can rebuild. The device may be missing.
  * The range must be in one chunk.
@@ -132,6 +134,7 @@ int volume_map(const struct volume *v, uint64_t logical, uint64_t len, unsigned 
 /* Verifies data that was read. @return 0, or a negative errno with the reason, to try the next copy */
 typedef int (*volume_verify_fn)(void *ctx, const void *buf, struct btrkit_error *err);
 
+/* In volume_read.c: */
 /*
  * Reads the first copy that @verify accepts, or rebuilds the data from parity. On failure, the error is that of the
  * first copy, with those of all others in err->copies.
@@ -154,6 +157,7 @@ struct volume_errors {
 };
 struct volume_errors volume_errors(const struct volume *v, size_t device);
 
+/* In volume.c: */
 /* Number of bytes on devices per byte of file data, as in the statfs(2) of a mounted filesystem. */
 unsigned volume_data_factor(const struct volume *v);
 

@@ -32,6 +32,7 @@ static inline struct raid_shape shape_of(const struct volume_chunk *c)
 	return (struct raid_shape){ c->type, c->num_stripes };
 }
 
+/* In volume.c: */
 /* The chunk that contains the whole range. @return 0 or -EUCLEAN */
 int volume_find(const struct volume *v, uint64_t logical, uint64_t len, const struct volume_chunk **ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;

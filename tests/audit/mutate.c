@@ -189,7 +189,7 @@ static void put_in_tree(const struct mutation *m, struct btrkit_fs *fs)
 	free(leaf);
 }
 
-/* Shorten the first entry of a v1 cache. */
+/* Shortens the first entry of a v1 cache. */
 static void put_in_cache(const struct mutation *m, struct btrkit_fs *fs)
 {
 	struct space_cache header;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The same as create.c and fill.c, by Linux in a mounted filesystem: create DIR THREADS FILES NAMELEN, or fill DIR
+ * Does what create.c and fill.c do, by Linux in a mounted filesystem: create DIR THREADS FILES NAMELEN, or fill DIR
  * THREADS ROUNDS BYTES. Prints the same lines.
  */
 #define _GNU_SOURCE

@@ -86,7 +86,7 @@ int go_on(struct btrkit_fs *fs, struct btrkit_error *err)
 	return doing_end(&d);
 }
 
-/* The same base in a filesystem that has other files already. */
+/* A filesystem with that base that has other files already. */
 static int prepare_files(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct doing d = doing_start(fs, err);

@@ -214,7 +214,7 @@ int __wrap_txn_commit_exclusive(struct btrkit_txn *txn, struct btrkit_error *err
 	return note_inner(txn, generation, __real_txn_commit_exclusive(txn, err));
 }
 
-/* The same times and UUIDs in every run, because the results are compared. */
+/* Times and UUIDs are equal in every run, because the results are compared. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_base_uuid_random(uint8_t ret[16], struct btrkit_error *err);
 

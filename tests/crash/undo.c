@@ -57,7 +57,7 @@ int __wrap_super_refuse_undo_mark(const struct disk_super *disk, struct btrkit_e
 	return planted.no_name ? 0 : __real_super_refuse_undo_mark(disk, err);
 }
 
-/* The same UUIDs, so the same states, in every run. */
+/* UUIDs, and with them the states, are equal in every run. */
 int __wrap_base_uuid_random(uint8_t ret[16], struct btrkit_error *err)
 {
 	(void)err;

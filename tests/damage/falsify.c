@@ -99,7 +99,7 @@ static void print_block(const struct target *t, uint32_t at, uint32_t width)
 	}
 }
 
-/* The same field in another structure of the kind; NULL if there is none. */
+/* That field in another structure of the kind; NULL if there is none. */
 static const uint8_t *other_bytes(const struct target *t, const uint8_t *base, struct field f)
 {
 	uint8_t *data, *other = t->other ? t->other->block : NULL;

@@ -49,7 +49,7 @@ static void dump(struct btrkit_fs *fs, unsigned flags)
 	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 }
 
-/* The same as JSON, complete or with some members; and everything else that reads whole trees. */
+/* Dumps it as JSON, complete or with some members; and everything else that reads whole trees. */
 static void inspect(struct btrkit_fs *fs)
 {
 	const struct btrkit_diff_side subvolume = { fs, 5 }, other = { fs, 256 }, all = { fs, 0 };

@@ -48,6 +48,20 @@ PLANTED = [
     ("layers", "include/btrkit/a.h", "#include <stdio.h>\n", "a public header includes only"),
     ("layers", "lib/base/f.c", "=" + C, "nothing of lib/base/f.c"),
     ("layers", "lib/README.md", "- `g.c`\n", "there is no g.c in lib/io"),
+    ("words", "lib/io/c.c", "/* Return it. */\n", "in the third person"),
+    ("words", "lib/io/c.c", "/*\n * Find it.\n */\n", "in the third person"),
+    ("words", "lib/io/c.c", "/* Returns it. */\n/* Number of it. */\n", None),
+    ("words", "lib/base/b.h", "/* The same for d. */\n", "say what it is like"),
+    ("words", "lib/io/c.c", "static int file_judge;\n", "file_judge: say check"),
+    ("words", "lib/io/c.c", "int op_begin_alone(void);\n", "say exclusive"),
+    ("words", "lib/io/c.c", "int standalone, judgement_day;\n", None),
+    ("homes", "lib/base/b.h", "int elsewhere(void);\n", None),
+    ("homes", "lib/io/e.h", H + "int btrkit_a(uint32_t a);\n", "btrkit_a() is defined in c.c"),
+    ("homes", "lib/io/e.h", H + "/* In c.c: */\nint btrkit_a(uint32_t a);\n", None),
+    ("homes", "lib/io/e.h", H + "/* c.c: it. */\nint btrkit_a(uint32_t a);\n", None),
+    ("homes", "lib/io/e.h", H + "/* c.c: it. */\n#define X 1\nint btrkit_a(uint32_t a);\n", "defined in c.c"),
+    ("homes", "lib/io/c.h", H + "/* In d.c: */\nint btrkit_a(uint32_t a);\n", "defined in c.c"),
+    ("homes", "lib/io/c.h", H + "int btrkit_a(uint32_t a);\n", None),
     ("sources", "lib/io/c.c", "int x;\n" * 600, "more than 600 lines"),
     ("sources", "cmd/d.c", "int x;\n" * 300, "more than 300 lines"),
     ("sources", "lib/io/c.c", "void f(void)\n{\n" + "\tg();\n" * 99 + "}\n", "a function of 101 lines"),
@@ -171,7 +185,7 @@ def plant(root, path, text):
 
 def command(lint, root, compiler, library):
     name, *rest = lint.split()
-    if name in ("layers", "sources", "api", "pages"):
+    if name in ("layers", "sources", "words", "homes", "api", "pages"):
         arguments = [f"{name}.py", root]
     elif name == "man":
         arguments = ["man.py", root, root / "btrkit"]

@@ -233,7 +233,7 @@ static unsigned leaves_entered(order_fn order, unsigned leaf, unsigned end, unsi
 	return entered;
 }
 
-/* The same if the extents of @each leaves of the file at a time are looked up. */
+/* Like leaves_entered(), if the extents of @each leaves of the file at a time are looked up. */
 static unsigned leaves_entered_by(order_fn order, unsigned each)
 {
 	unsigned entered = 0, here = UINT32_MAX;

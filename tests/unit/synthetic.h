@@ -46,8 +46,8 @@ struct synthetic {
 void syn_create(struct synthetic *s, const struct syn_item *items, size_t n);
 
 /*
- * The same in steps, for an extent tree that depends on the addresses of the blocks of tree 5: begin, write tree 5,
- * then finish with the items of the extent tree.
+ * Like syn_create(), in steps, for an extent tree that depends on the addresses of the blocks of tree 5: begin, write
+ * tree 5, then finish with the items of the extent tree.
  */
 void syn_begin(struct synthetic *s);
 void syn_put_fs_tree(struct synthetic *s, const struct syn_item *items, size_t n);

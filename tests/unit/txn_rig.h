@@ -47,7 +47,7 @@ void rig_destroy(struct rig *r);
 
 /* Opens the filesystem with BTRKIT_OPEN_* @flags, without the devices in the bit mask @lost. */
 struct btrkit_fs *rig_open(struct rig *r, unsigned flags, unsigned lost);
-/* The same if it may fail. */
+/* Like rig_open(), if it may fail. */
 int rig_try_open(struct rig *r, unsigned flags, unsigned lost, struct btrkit_fs **fs, struct btrkit_error *err);
 
 /*
@@ -61,7 +61,7 @@ void rig_hold(struct rig *r);
  * is then protected as by rig_hold().
  */
 void rig_verify(struct rig *r);
-/* The same, but the findings AUDIT_* @known are allowed instead of AUDIT_ITEMS. */
+/* Like rig_verify(), but the findings AUDIT_* @known are allowed instead of AUDIT_ITEMS. */
 void rig_check_but(struct rig *r, unsigned known);
 
 /* Fails the test with the message of the error if @ret is not 0. */

@@ -434,7 +434,7 @@ static void data_that_is_none(void **state)
 }
 
 /* A subvolume that is being deleted still has what comes after its drop progress. */
-static void dying_subvolume(void **state)
+static void dropped_subvolume(void **state)
 {
 	const size_t at = 200;
 	struct btrkit_usage_owner o;
@@ -560,7 +560,7 @@ int main(void)
 		cmocka_unit_test(trees_are_believed),
 		cmocka_unit_test(impossible_extents_are_told),
 		cmocka_unit_test(data_that_is_none),
-		cmocka_unit_test(dying_subvolume),
+		cmocka_unit_test(dropped_subvolume),
 		cmocka_unit_test(orphans_are_counted),
 		cmocka_unit_test(sets_have_a_budget),
 		cmocka_unit_test(caller_may_end_it),

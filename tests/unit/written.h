@@ -28,12 +28,12 @@ void written_destroy(struct written *w);
 struct btrkit_io *written_io(struct written *w);
 /* Opens it with BTRKIT_OPEN_* @flags. */
 struct btrkit_fs *written_open(struct written *w, unsigned flags);
-/* The same with a cache of @cache_bytes, so that more is read. */
+/* Like written_open(), with a cache of @cache_bytes, so that more is read. */
 struct btrkit_fs *written_open_cached(struct written *w, unsigned flags, size_t cache_bytes);
 
 /* Opens it again and audit everything, except for items of unknown types; any finding fails the test. */
 void written_verify(struct written *w);
-/* The same, but the findings AUDIT_* @known are allowed. */
+/* Like written_verify(), but the findings AUDIT_* @known are allowed. */
 void written_check_but(struct written *w, unsigned known);
 
 struct btrkit_txn *written_start(struct btrkit_fs *fs);

@@ -75,6 +75,7 @@ static inline struct disk_extent_data_ref extent_data_ref_put(const struct exten
 					      le32_put(ref->count) };
 }
 
+/* In extent_ref.c: */
 /* Decodes a keyed reference. */
 int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -119,12 +119,15 @@ struct inode_ref_iter {
 	bool extended;
 };
 
+/* In inode_ref.c: */
 struct inode_ref_iter inode_ref_first(const struct item *item);
 /* @return 0: a name; 1: no more names; -EUCLEAN */
 int inode_ref_next(struct inode_ref_iter *it, struct inode_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Prints inode flags as names in text, as a number in JSON. */
 struct emit;
+
+/* In inode.c: */
 void inode_flags_emit(struct emit *e, const char *name, const char *words, uint64_t flags);
 
 /* Renders the fields of an inode, also for the inode in a root item (JSON only). */

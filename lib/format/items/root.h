@@ -98,6 +98,7 @@ struct root_ref {
 	uint16_t name_len;
 };
 
+/* In root_ref.c: */
 int root_ref_decode(const struct item *item, struct root_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 extern const struct item_type item_type_root;

@@ -4,7 +4,7 @@
 #include "lib/format/items/check_items.h"
 #include "lib/format/items/render.h"
 
-/* The same checks as in Linux when a verity file is opened. */
+/* What Linux checks when a verity file is opened. */
 static int verity_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
 {
 	const struct disk_verity_desc *d = (const struct disk_verity_desc *)item->data;
