@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/codec.h"
+#include "lib/base/compression/codec.h"
 #include "lib/base/err.h"
 #include "lib/io/buffer.h"
 

@@ -12,13 +12,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/base/encode.h"
+#include "lib/base/compression/encode.h"
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
 #include "lib/format/items/file_extent.h"
-#include "lib/io/file.h"
 #include "lib/io/device_range.h"
+#include "lib/io/file.h"
 #include "lib/mkfs/digest.h"
 #include "lib/mkfs/fill.h"
 #include "lib/mkfs/fsid.h"

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "lib/base/encode.h"
+#include "lib/base/compression/encode.h"
 #include "lib/base/pipeline.h"
 #include "lib/mkfs/digest.h"
 #include "lib/mkfs/units.h"

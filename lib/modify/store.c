@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/encode.h"
+#include "lib/base/compression/encode.h"
 #include "lib/base/err.h"
 #include "lib/base/pipeline.h"
 

@@ -9,7 +9,7 @@
 
 #include <btrkit/modify.h>
 
-#include "lib/base/encode.h"
+#include "lib/base/compression/encode.h"
 #include "lib/modify/data.h"
 
 #define STORE_EXTENT_MAX (128ull << 20)	/* bytes of an uncompressed extent, as in Linux */

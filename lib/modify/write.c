@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/base/encode.h"
+#include "lib/base/compression/encode.h"
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/modify/xattr.h"

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "lib/base/encode.h"
+#include "lib/base/compression/encode.h"
 #include "lib/base/err.h"
 
 struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "lib/base/codec.h"
+#include "lib/base/compression/codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

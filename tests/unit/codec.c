@@ -15,7 +15,7 @@
 #include <zstd.h>
 #endif
 
-#include "lib/base/codec.h"
+#include "lib/base/compression/codec.h"
 #include "lib/base/le.h"
 
 #define SECTOR 4096u

@@ -3,8 +3,8 @@
 
 #include <btrkit/error.h>
 
-#include "lib/base/codec.h"
-#include "lib/base/encode.h"
+#include "lib/base/compression/codec.h"
+#include "lib/base/compression/encode.h"
 
 #define SECTOR 4096u
 

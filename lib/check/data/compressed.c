@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/base/codec.h"
+#include "lib/base/compression/codec.h"
 #include "lib/check/data/csums.h"
 #include "lib/check/findings.h"
 #include "lib/check/state.h"

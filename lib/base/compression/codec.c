@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/base/codec.h"
+#include "lib/base/compression/codec.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/base/encode.h"
+#include "lib/base/compression/encode.h"
 
 #include <errno.h>
 #include <stdbool.h>
