@@ -120,9 +120,10 @@ def digest(folder):
 
 
 def write(mnt, name, size):
+    """Each strip has other contents, so that no parity is zero."""
     with open(f'{mnt}/{name}', 'wb') as f:
-        for k in range(size // MIB):
-            f.write(hashlib.sha256(f'{name}{k}'.encode()).digest() * (MIB // 32))
+        for k in range(size // volumes.STRIP):
+            f.write(hashlib.sha256(f'{name}{k}'.encode()).digest() * (volumes.STRIP // 32))
 
 
 def use(dev, fill):
@@ -266,10 +267,14 @@ def run_repair(folder, profile):
     write(mnt, 'file', 32 * MIB)
     dev.umount()
     whole = sums(dev.paths)
-    chunk = max((c for c in dev.chunks() if c[2].startswith('DATA')), key=lambda c: c[0])
+    start, length = max(dev.extents(), key=lambda extent: extent[1])
+    chunk = next(c for c in dev.chunks() if c[0] <= start < c[0] + c[1])
     parity = profile == 'raid5'
-    for full in (3, 4, 5, 40):
-        at = chunk[0] + full * volumes.STRIP * (len(chunk[3]) - 1 if parity else 1)
+    size = volumes.STRIP * (len(chunk[3]) - 1 if parity else 1)
+    first = -((chunk[0] - start) // size)
+    expect(length > 8 * size, 'the largest extent is small')
+    for full in range(first, first + 3):
+        at = chunk[0] + full * size
         for k, (devid, physical) in enumerate(places(chunk, full, parity)):
             with open(dev.all[devid - 1], 'r+b') as f:
                 old = os.pread(f.fileno(), volumes.STRIP, physical)
