@@ -16,14 +16,6 @@
 /* Fraction of that which a shard collects before adding it to the total. */
 #define COUNTED_PART 1024u
 
-/* Inodes created at the same time have different shards. That of OID_ORPHAN, which is -5, is the last one. */
-struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode)
-{
-	_Static_assert((OID_ORPHAN + 4) % DELAYED_SHARDS == DELAYED_SHARDS - 1, "see delayed_lock_orphans()");
-
-	return &t->shards[(inode + 4) % DELAYED_SHARDS];
-}
-
 int delayed_create(struct btrkit_txn *txn, const struct delayed_watch *watch, struct delayed **ret,
 		   struct btrkit_error *err)
 {

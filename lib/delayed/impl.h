@@ -68,8 +68,13 @@ static inline int delayed_cmp(const struct delayed_item *it, const struct btrkit
 	return it->offset < key->offset ? -1 : it->offset > key->offset;
 }
 
-/* In delayed.c: */
-struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode);
+/* Inodes created at the same time have different shards. That of OID_ORPHAN, which is -5, is the last one. */
+static inline struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode)
+{
+	_Static_assert((OID_ORPHAN + 4) % DELAYED_SHARDS == DELAYED_SHARDS - 1, "see delayed_lock_orphans()");
+
+	return &t->shards[(inode + 4) % DELAYED_SHARDS];
+}
 
 /* In table.c: */
 struct delayed_inode *delayed_table_find(const struct delayed_table *t, uint64_t objectid);

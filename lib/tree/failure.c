@@ -53,16 +53,6 @@ int failure_note(struct failure *f, int ret, const struct btrkit_error *err)
 	return ret;
 }
 
-int failure_note_any(struct failure *f, int ret, const struct btrkit_error *err)
-{
-	return ret ? failure_note(f, ret, err) : 0;
-}
-
-int failure_note_fatal(struct failure *f, int ret, const struct btrkit_error *err)
-{
-	return failure_is_fatal(ret) ? failure_note(f, ret, err) : ret;
-}
-
 int failure_note_commit(struct failure *f, int ret, const struct btrkit_error *err, enum btrkit_commit_state state)
 {
 	pthread_mutex_lock(&f->lock);

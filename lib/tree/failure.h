@@ -44,10 +44,19 @@ static inline bool failure_is_set(const struct failure *f)
  * error that is recorded again with more of its location, by a layer above, replaces itself. @return @ret
  */
 int failure_note(struct failure *f, int ret, const struct btrkit_error *err);
+
 /* Does that if @ret is not 0. @return @ret */
-int failure_note_any(struct failure *f, int ret, const struct btrkit_error *err);
+static inline int failure_note_any(struct failure *f, int ret, const struct btrkit_error *err)
+{
+	return ret ? failure_note(f, ret, err) : 0;
+}
+
 /* Does that if @ret is fatal. @return @ret */
-int failure_note_fatal(struct failure *f, int ret, const struct btrkit_error *err);
+static inline int failure_note_fatal(struct failure *f, int ret, const struct btrkit_error *err)
+{
+	return ret && failure_is_fatal(ret) ? failure_note(f, ret, err) : ret;
+}
+
 /* Records that a commit failed, with the state that it reported. Its error replaces that of a change. @return @ret */
 int failure_note_commit(struct failure *f, int ret, const struct btrkit_error *err, enum btrkit_commit_state state);
 
