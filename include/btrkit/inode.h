@@ -133,6 +133,26 @@ int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
 int btrkit_inode_entries_after(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t after,
 			       btrkit_dir_entry_fn fn, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Receives what is missing from a listing, valid only during the call. Returns 0 to go on behind it, or a negative
+ * errno that stops the iteration.
+ *
+ * Since: 0.2
+ */
+typedef int (*btrkit_lost_fn)(void *ctx, const struct btrkit_error *what);
+
+/**
+ * Calls a function for each entry of a directory that can be read, as btrkit_inode_entries() does, and goes on behind
+ * what cannot: a lost leaf takes only the entries in it.
+ *
+ * @param lost	called for each part that is missing; the message says which indexes it had
+ * @param ctx	passed to @p fn and @p lost
+ * @return as btrkit_inode_entries(), without errors that @p lost received; also what @p lost returned
+ * Since: 0.2
+ */
+int btrkit_inode_entries_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn,
+				btrkit_lost_fn lost, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /** An extended attribute, valid only during the call. Since: 0.1 */
 struct btrkit_xattr {
 	const char *name;	/**< with its namespace, as in user.mime_type; not terminated */

@@ -212,10 +212,13 @@ static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_
 		cursor_release(&x->c);
 		ret = subvolume_get(x->fs, f->root, &s, what);
 		cursor_init(&x->c, x->fs, ret ? &(struct tree_root){ 0 } : &s.root);
+		f->at_end = ret;
 		if (ret)
 			return ret;
 	}
 	ret = dir_entry_from(&x->c, f->inode, f->next, e, what);
+	if (ret < 0 && ret != -ENOMEM)
+		f->at_end = dir_entries_behind(&x->c, f->inode, f->next, &f->next, what);
 	if (ret)
 		return ret;
 	f->next = e->index + 1;
@@ -234,12 +237,11 @@ static int step(struct extract *x)
 
 	pop_name(x, f->path_len);
 	ret = next_entry(x, f, &e, &what);
-	if (ret) {
-		/* The entries before the damage were extracted. */
-		if (ret < 0)
-			ret = extract_problem(x, x->path, ret, &what);
-		return ret < 0 ? ret : leave(x);
-	}
+	/* The entries before the damage were extracted, and those behind it will be. */
+	if (ret < 0)
+		return extract_problem(x, x->path, ret, &what);
+	if (ret)
+		return leave(x);
 	if (!dir_name_possible(e.name, e.name_len)) {
 		ret = err_corrupt(&what, "name", "directory entry has an invalid name");
 		return extract_problem(x, x->path, ret, &what);

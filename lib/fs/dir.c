@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/format/items/dir.h"
 #include "lib/fs/dir.h"
 #include "lib/fs/inode.h"
@@ -57,6 +58,35 @@ int dir_entry_from(struct cursor *c, uint64_t inode, uint64_t index, struct btrk
 	return read_entry(c, ret, err);
 }
 
+int dir_entries_behind(const struct cursor *c, uint64_t inode, uint64_t index, uint64_t *next,
+		       struct btrkit_error *what)
+{
+	struct btrkit_key first, end;
+
+	/* The leaf could be read, but not the item in it. */
+	if (cursor_lost_keys(c, &first, &end))
+		end = KEY(c->item.key.objectid, c->item.key.type, c->item.key.offset + 1);
+	if (end.objectid == inode && end.type == KEY_DIR_INDEX && end.offset > index) {
+		text_add(what->message, sizeof(what->message), "; entries with index %" PRIu64 " to %" PRIu64
+			 " are missing", index, end.offset - 1);
+		*next = end.offset;
+		return 0;
+	}
+	text_add(what->message, sizeof(what->message), "; entries from index %" PRIu64 " on are missing", index);
+	return 1;
+}
+
+/* Reports what cannot be read. @return 0: it goes on at *@index; 1: there is nothing behind; what @lost returned */
+static int go_around(const struct cursor *c, uint64_t inode, uint64_t *index, btrkit_lost_fn lost, void *ctx,
+		     struct btrkit_error *what)
+{
+	const int end = dir_entries_behind(c, inode, *index, index, what);
+	const int ret = lost(ctx, what);
+
+	*what = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	return ret ? ret : end;
+}
+
 /* Lists the entries whose items have the key @from or a later one. */
 static int list_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, const struct btrkit_key *from,
 			btrkit_dir_entry_fn fn, void *ctx, struct btrkit_error *err)
@@ -78,6 +108,55 @@ static int list_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, con
 		if (!ret)
 			ret = cursor_next(&c, err);
 	}
+	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}
+
+/* Lists the entries of a directory that can be read. @return 0; 1; what a callback returned; -ENOMEM */
+static int list_around(struct cursor *c, uint64_t inode, btrkit_dir_entry_fn fn, btrkit_lost_fn lost, void *ctx,
+		       struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct btrkit_dir_entry e;
+	uint64_t index = 0;
+	int ret = cursor_seek(c, &KEY(inode, KEY_DIR_INDEX, 0), &what);
+
+	for (;;) {
+		if (!ret && (c->item.key.objectid != inode || c->item.key.type != KEY_DIR_INDEX))
+			ret = 1;
+		if (!ret)
+			ret = read_entry(c, &e, &what);
+		if (ret == 1)
+			return 0;
+		if (ret == -ENOMEM)
+			return err_nomem(err);
+		if (ret) {
+			ret = go_around(c, inode, &index, lost, ctx, &what);
+			if (ret)
+				return ret;
+			ret = cursor_seek(c, &KEY(inode, KEY_DIR_INDEX, index), &what);
+			continue;
+		}
+		index = e.index + 1;
+		ret = fn(ctx, &e);
+		if (ret)
+			return ret;
+		ret = cursor_next(c, &what);
+	}
+}
+
+int btrkit_inode_entries_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn,
+				btrkit_lost_fn lost, void *ctx, struct btrkit_error *err)
+{
+	struct inode_item item;
+	struct cursor c;
+	int ret;
+
+	ret = inode_open(fs, root, inode, &c, &item, err);
+	if (!ret && !S_ISDIR(item.mode))
+		ret = err_system(err, ENOTDIR, "inode %" PRIu64, inode);
+	if (!ret)
+		ret = list_around(&c, inode, fn, lost, ctx, err);
 	cursor_release(&c);
 	return ret < 0 ? ret : 0;
 }

@@ -14,4 +14,11 @@
 int dir_entry_from(struct cursor *c, uint64_t inode, uint64_t index, struct btrkit_dir_entry *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * After dir_entry_from(@index) failed: finds the index from which entries can be read again, and adds to the message
+ * which ones are missing. @return 0; 1: there are none behind
+ */
+int dir_entries_behind(const struct cursor *c, uint64_t inode, uint64_t index, uint64_t *next,
+		       struct btrkit_error *what) BTRKIT_MUST_CHECK;
+
 #endif

@@ -330,9 +330,19 @@ static int push_folders(struct ls *ls, const struct folder *f, struct descent *d
 }
 
 struct reading {
+	struct ls *ls;
+	const struct folder *f;
 	struct entries *l;
 	struct btrkit_error *err;
 };
+
+/* Reports names that are missing; the others are listed. */
+static int lose_entries(void *ctx, const struct btrkit_error *what)
+{
+	const struct reading *r = ctx;
+
+	return problem_tell(&r->ls->problems, r->f->path, what->err, what);
+}
 
 static int take_entry(void *ctx, const struct btrkit_dir_entry *e)
 {
@@ -345,8 +355,8 @@ static int list_folder(struct ls *ls, const struct folder *f, struct descent *d)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct entries l = { 0 };
-	struct reading r = { &l, &what };
-	int ret = btrkit_inode_entries(ls->fs, f->root, f->inode, take_entry, &r, &what);
+	struct reading r = { ls, f, &l, &what };
+	int ret = btrkit_inode_entries_around(ls->fs, f->root, f->inode, take_entry, lose_entries, &r, &what);
 
 	/* Entries that were read before the failure are still printed. */
 	if (ret)

@@ -155,6 +155,41 @@ def slashes(path):
     assert text('ls', path, 'dir/below/') == text('ls', path, '/dir/./below/.') == 'b\ndeep\n'
 
 
+def behind_damage(scratch):
+    """Of a directory with 5000 names, one lost leaf takes only the names in it, from ls and from extract, which say
+    which are missing."""
+    folder, path, out = f'{scratch}/many', f'{scratch}/many.img', f'{scratch}/out'
+    os.makedirs(f'{folder}/d')
+    os.mkdir(out)
+    for k in range(5000):
+        with open(f'{folder}/d/name-{k:04}', 'wb') as f:
+            f.write(b'%d' % k)
+    with open(path, 'wb') as f:
+        f.truncate(128 << 20)
+    assert run('mkfs', '-q', '-m', 'single', '--rootdir', folder, path)[0] == 0
+    leaves = re.split(r'(?m)^leaf (?=\d+ items)', text('dump-tree', '-t', '5', path))[1:]
+    inner = [leaf for leaf in leaves if leaf.count(' DIR_INDEX ') == leaf.count('\titem ')]
+    leaf = inner[len(inner) // 2]
+    lost = re.findall(r'name: (name-\d+)', leaf)
+    indexes = [int(n) for n in re.findall(r'key \(\d+ DIR_INDEX (\d+)\)', leaf)]
+    assert len(inner) > 10 and 100 < len(lost) < 400, (len(inner), len(lost))
+    place = re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
+    with open(path, 'r+b') as f:
+        f.seek(int(place[1]) + 4000)
+        f.write(b'damage')
+    missing = f'entries with index {indexes[0]} to {indexes[-1]} are missing'
+    for words in ('ls',), ('ls', '-R'):
+        status, listed, err = run(*words, path, 'd')
+        names = set(re.findall(r'name-\d+', listed.decode()))
+        assert status == 1 and err.count('\n') == 1 and missing in err, err
+        assert len(names) == 5000 - len(lost) and not names & set(lost), len(names)
+    status, _, err = run('extract', '-C', out, path)
+    assert status == 1 and err.count('\n') == 1 and missing in err, err
+    assert len(os.listdir(f'{out}/d')) == 5000 - len(lost), len(os.listdir(f'{out}/d'))
+    with open(f'{out}/d/name-4999', 'rb') as f:
+        assert f.read() == b'4999'
+
+
 def logged(folder):
     """With a log tree, files may be newer in Linux: print a notice, which is no failure. Other commands are silent."""
     path = unpack.unpack('good-log-tree', folder, quick=True)
@@ -191,6 +226,7 @@ def main():
         slashes(path)
         not_taken_along(path)
         logged(scratch)
+        behind_damage(scratch)
         short_inline(scratch)
         damaged(path)
 
