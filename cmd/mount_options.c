@@ -2,7 +2,6 @@
 #include "mount_options.h"
 
 #include <ctype.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -51,7 +50,7 @@ static bool is_meant(const struct search *s, const char *spec)
 }
 
 /* Reports options of one place. @options: separated by commas, which are overwritten */
-static void check(const struct search *s, const char *place, char *options)
+static void check_options(const struct search *s, const char *place, char *options)
 {
 	const bool v2 = s->kind == BTRKIT_SPACE_CACHE_V2;
 	const char *bad = NULL;
@@ -73,18 +72,41 @@ static void check(const struct search *s, const char *place, char *options)
 		     "with which the next mount makes the free space tree again");
 }
 
+/* Replaces \ooo, as which fstab has blanks, by the byte. @return @text */
+static char *unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at; to++) {
+		unsigned byte;
+
+		if (*at == '\\' && strspn(at + 1, "01234567") >= 3 && sscanf(at + 1, "%3o", &byte) == 1 && byte) {
+			*to = (char)byte;
+			at += 4;
+		} else {
+			*to = *at++;
+		}
+	}
+	*to = '\0';
+	return text;
+}
+
 static void search_fstab(const struct search *s)
 {
-	FILE *f = setmntent(FSTAB, "re");
-	char text[TEXT_MAX];
-	struct mntent m;
+	FILE *f = fopen(FSTAB, "re");
+	char line[TEXT_MAX], *rest;
 
 	if (!f)
 		return;
-	while (getmntent_r(f, &m, text, sizeof(text)))
-		if (!strcmp(m.mnt_type, "btrfs") && is_meant(s, m.mnt_fsname))
-			check(s, FSTAB, m.mnt_opts);
-	endmntent(f);
+	while (fgets(line, sizeof(line), f)) {
+		char *spec = strtok_r(line, " \t\n", &rest), *dir = spec ? strtok_r(NULL, " \t\n", &rest) : NULL;
+		const char *type = dir ? strtok_r(NULL, " \t\n", &rest) : NULL;
+		char *options = type ? strtok_r(NULL, " \t\n", &rest) : NULL;
+
+		if (options && *spec != '#' && !strcmp(type, "btrfs") && is_meant(s, unescape(spec)))
+			check_options(s, FSTAB, options);
+	}
+	fclose(f);
 }
 
 static void search_cmdline(const struct search *s)
@@ -103,7 +125,7 @@ static void search_cmdline(const struct search *s)
 			flags = word + 10;
 	}
 	if (root && flags && is_meant(s, root))
-		check(s, "the kernel's command line", flags);
+		check_options(s, "the kernel's command line", flags);
 }
 
 void cmd_warn_of_mount_options(const struct command *cmd, const struct btrkit_fs_info *info,

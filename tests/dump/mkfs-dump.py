@@ -125,7 +125,7 @@ def without_big_metadata(text):
     """Before 7.3, mkfs.btrfs sets this flag only if nodes are larger than 4096 bytes."""
     if not re.search(r'^nodesize\s+4096$', text, re.M):
         return text
-    text = re.sub(r'\t\t\t[( ] BIG_METADATA \|\n', '', text)
+    text = re.sub(r'\t\t\t  BIG_METADATA \|\n', '', re.sub(r' \|\n\t\t\t  BIG_METADATA \)', ' )', text))
     return re.sub(r'^(incompat_flags\s+)0x([0-9a-f]+)', lambda found: f'{found[1]}{int(found[2], 16) & ~0x20:#x}', text,
                   flags=re.M)
 
