@@ -10,6 +10,7 @@
 
 #include "cmd.h"
 #include "nearest.h"
+#include "next_step.h"
 
 bool cmd_is_mkfs_btrfs;
 
@@ -265,9 +266,11 @@ int cmd_failed(const struct command *cmd)
 int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err)
 {
 	char line[BTRKIT_ERROR_LINE];
+	struct cmd_next_step step = { "" };
 
 	btrkit_error_format(err, line, sizeof(line));
-	cmd_say("btrkit %s: %s%s%s", cmd->name, device ? device : "", device ? ": " : "", line);
+	cmd_say("btrkit %s: %s%s%s%s", cmd->name, device ? device : "", device ? ": " : "", line,
+		device ? cmd_next_step(cmd, device, err, &step) : "");
 	return cmd_failed(cmd);
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -117,6 +118,38 @@ static int take_partition(struct io_spec *spec, blkid_partition part, struct btr
 	return 0;
 }
 
+/* Returns the partitions if the device has sectors of this size (0: as Linux says, or 512 for a file), or NULL. */
+static blkid_partlist probe_partitions(blkid_probe probe, int fd, unsigned sector)
+{
+	if (blkid_probe_set_device(probe, fd, 0, 0) || (sector && blkid_probe_set_sectorsize(probe, sector)) ||
+	    blkid_probe_enable_partitions(probe, 1))
+		return NULL;
+	return blkid_probe_get_partitions(probe);
+}
+
+static bool is_gpt(blkid_partlist list)
+{
+	const blkid_parttable table = list ? blkid_partlist_get_table(list) : NULL;
+	const char *type = table ? blkid_parttable_get_type(table) : NULL;
+
+	return type && !strcmp(type, "gpt");
+}
+
+/*
+ * Finds the partitions of a disk. A file does not say how large the sectors of the disk were. Only a GPT depends on it:
+ * its header is in sector 1, and its numbers are in sectors. With the wrong size, only its protective MBR is found.
+ */
+static blkid_partlist find_partitions(blkid_probe probe, int fd)
+{
+	blkid_partlist list = probe_partitions(probe, fd, 0);
+	struct stat st;
+
+	if (is_gpt(list) || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return list;
+	list = probe_partitions(probe, fd, 4096);
+	return is_gpt(list) ? list : probe_partitions(probe, fd, 0);
+}
+
 static int locate_partition(struct io_spec *spec, int fd, struct btrkit_error *err)
 {
 	blkid_probe probe = blkid_new_probe();
@@ -126,8 +159,8 @@ static int locate_partition(struct io_spec *spec, int fd, struct btrkit_error *e
 
 	if (!probe)
 		return err_nomem(err);
-	if (blkid_probe_set_device(probe, fd, 0, 0) || blkid_probe_enable_partitions(probe, 1) ||
-	    !(list = blkid_probe_get_partitions(probe))) {
+	list = find_partitions(probe, fd);
+	if (!list) {
 		r = err_set(err, BTRKIT_NOT_FOUND, "no partition table found");
 	} else {
 		part = blkid_partlist_get_partition_by_partno(list, (int)spec->partition);

@@ -260,7 +260,7 @@ def superblocks(image):
         f.seek(tool.SUPER_OFFSETS[0])
         f.write(bytes(tool.SUPER_SIZE))
     status, out, err = run('dump-super', '-a', image)
-    check(status == 1 and err == f'btrkit dump-super: {image}: not a btrfs filesystem\n', err)
+    check(status == 1 and err.startswith(f'btrkit dump-super: {image}: not a btrfs filesystem; no superblock'), err)
     check(out == run('dump-super', '-s', '1', image)[1], '-a without a primary')
     # Only the array of chunks may be unparsable; the rest is still shown.
     changed.data[:] = good

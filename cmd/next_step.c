@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "next_step.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PARTITIONS_MAX 128	/* that are tried: what a GPT has unless it was made larger */
+#define MAGIC_AT 65600		/* of the primary superblock's magic */
+
+static bool has_option(const struct command *cmd, const char *name)
+{
+	for (const struct cmd_option *o = cmd->options; o && o->id; o++)
+		if (!strcmp(o->name, name))
+			return true;
+	return false;
+}
+
+/* Whether a partition of a disk, or of an image of one, can be opened. @btrfs: whether it has a filesystem */
+static bool find_partition(const char *device, unsigned number, bool *btrfs)
+{
+	char spec[4096 + 32], magic[8];
+	struct btrkit_io *io;
+
+	if ((size_t)snprintf(spec, sizeof(spec), "%s?partition=%u", device, number) >= sizeof(spec) ||
+	    btrkit_io_open(spec, BTRKIT_IO_READ, &io, NULL))
+		return false;
+	*btrfs = io->size >= MAGIC_AT + sizeof(magic) &&
+		 !btrkit_io_read(io, MAGIC_AT, magic, sizeof(magic), NULL) && !memcmp(magic, "_BHRfS_M", sizeof(magic));
+	btrkit_io_close(io);
+	return true;
+}
+
+/* If the device has a partition table: which partition has a filesystem. */
+static void name_partition(const char *device, struct cmd_next_step *step)
+{
+	bool any = false, btrfs = false;
+
+	/* Given with an offset or a partition, it has been looked for in the right place. */
+	if (strrchr(device, '?'))
+		return;
+	for (unsigned n = 1; n <= PARTITIONS_MAX; n++) {
+		const bool found = find_partition(device, n, &btrfs);
+
+		any |= found;
+		if (found && btrfs) {
+			snprintf(step->text, sizeof(step->text), "; its partition %u is one: add ?partition=%u", n, n);
+			return;
+		}
+	}
+	if (any)
+		snprintf(step->text, sizeof(step->text),
+			 "; it has a partition table, and none of its partitions is one");
+	else
+		snprintf(step->text, sizeof(step->text),
+			 "; no superblock was found at 64 KiB, 64 MiB or 256 GiB: blkid tells what it has");
+}
+
+static bool begins(const struct btrkit_error *err, const char *words)
+{
+	return !strncmp(err->message, words, strlen(words));
+}
+
+const char *cmd_next_step(const struct command *cmd, const char *device, const struct btrkit_error *err,
+			  struct cmd_next_step *step)
+{
+	*step->text = '\0';
+	if (err->code == BTRKIT_NOT_BTRFS && !strcmp(err->message, "not a btrfs filesystem"))
+		name_partition(device, step);
+	else if (begins(err, "writing is not supported: log tree"))
+		snprintf(step->text, sizeof(step->text),
+			 "; mount it once, then Linux replays what was synced last, and unmount it");
+	else if (begins(err, "writing is not supported: device ") && strstr(err->message, " is stale"))
+		snprintf(step->text, sizeof(step->text),
+			 "; mount it with all devices and run btrfs scrub");
+	else if (err->code == BTRKIT_BUSY && begins(err, "in use by the kernel"))
+		snprintf(step->text, sizeof(step->text), "; unmount it first%s",
+			 !strcmp(cmd->name, "check") ? ", or give --force" : "");
+	else if (err->code == BTRKIT_CORRUPT && !strcmp(err->field, "generation"))
+		snprintf(step->text, sizeof(step->text), "; an older state may be whole: %s",
+			 has_option(cmd, "backup") ? "btrkit dump-tree -R lists them, and --backup N uses one" :
+						     "mount -o ro,rescue=usebackuproot shows it");
+	return step->text;
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Failures say what can be done about them, on the same line. Usage: next-steps.py IMAGES"""
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+from tool import run
+
+sys.path[1:1] = [sys.argv[1], os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel')]
+import image    # noqa: E402  pylint: disable=wrong-import-position
+import unpack   # noqa: E402  pylint: disable=wrong-import-position
+
+M = 1 << 20
+checks = 0
+
+
+def says(words, *args):
+    """The command fails with one line that ends with these words."""
+    global checks
+    status, _, err = run(*args)
+    assert status and err.count('\n') == 1 and err.endswith(words + '\n'), (args, status, err)
+    checks += 1
+
+
+def no_superblock(scratch):
+    path = f'{scratch}/empty.img'
+    with open(path, 'wb') as f:
+        f.truncate(100 * M)
+    what = 'not a btrfs filesystem; no superblock was found at 64 KiB, 64 MiB or 256 GiB: blkid tells what it has'
+    for args in (['ls', path], ['check', path], ['dump-tree', path], ['edit', path, 'mkdir', 'a'], ['du', path]):
+        says(what, *args)
+    says('not a btrfs filesystem', 'ls', f'{path}?offset=1m')
+
+
+def gpt(path, sector, places):
+    """A disk of this size of sectors, with a GUID partition table: ranges of sectors by their number."""
+    size = os.path.getsize(path) // sector
+    kind = bytes.fromhex('af3dc60f838472478e793d69d8477de4')
+    entries = bytearray(128 * 128)
+    for number, (first, last) in places.items():
+        struct.pack_into('<16s16sQQQ', entries, (number - 1) * 128, kind, bytes([number]) * 16, first, last, 0)
+
+    def header(own, other, table):
+        fields = bytearray(struct.pack('<8sIIIIQQQQ16sQIII', b'EFI PART', 0x10000, 92, 0, 0, own, other, 40, size - 40,
+                                       b'disk' * 4, table, 128, 128, zlib.crc32(entries)))
+        struct.pack_into('<I', fields, 16, zlib.crc32(fields))
+        return fields
+    blocks = len(entries) // sector
+    with open(path, 'r+b') as f:
+        f.seek(446)
+        f.write(struct.pack('<B3sB3sII', 0, b'\0\2\0', 0xee, b'\xff' * 3, 1, size - 1))
+        f.seek(510)
+        f.write(b'\x55\xaa')
+        for at, data in ((1, header(1, size - 1, 2)), (2, entries), (size - 1 - blocks, entries),
+                         (size - 1, header(size - 1, 1, size - 1 - blocks))):
+            f.seek(at * sector)
+            f.write(data)
+
+
+def partitions(scratch):
+    """A disk in a file, with sectors of either size: partitions are found, and the one with a filesystem is named."""
+    for sector in (512, 4096):
+        path = f'{scratch}/disk.img'
+        with open(path, 'wb') as f:
+            f.truncate(300 * M)
+        gpt(path, sector, {1: (M // sector, 2 * M // sector - 1), 3: (10 * M // sector, 250 * M // sector - 1)})
+        says('it has a partition table, and none of its partitions is one', 'ls', path)
+        status, _, err = run('mkfs', '-q', '-f', f'{path}?partition=3')
+        assert not status, err
+        says('not a btrfs filesystem; its partition 3 is one: add ?partition=3', 'ls', path)
+        says('not a btrfs filesystem; its partition 3 is one: add ?partition=3', 'edit', path, 'mkdir', 'a')
+        says('not a btrfs filesystem', 'ls', f'{path}?partition=1')
+        says('no partition 2', 'ls', f'{path}?partition=2')
+        status, out, err = run('dump-super', f'{path}?partition=3')
+        assert not status and re.search(rb'^total_bytes\s+%d$' % (240 * M), out, re.M), (sector, out, err)
+        with open(path, 'rb') as f:
+            f.seek(10 * M + 65600)
+            assert f.read(8) == b'_BHRfS_M', f'{sector}: it lies elsewhere'
+
+
+def damaged(scratch):
+    log = unpack.unpack('good-log-tree', scratch)
+    for args in (['edit', log, 'mkdir', 'a'], ['space-cache', 'convert', '--to=v1', log]):
+        says('log tree; mount it once, then Linux replays what was synced last, and unmount it', *args)
+    bad = unpack.unpack('bad-generation', scratch)
+    says('btrkit dump-tree -R lists them, and --backup N uses one', 'dump-tree', bad)
+    says('mount -o ro,rescue=usebackuproot shows it', 'fiemap', '-a', bad)
+
+
+def stale(scratch):
+    paths = [f'{scratch}/{name}.img' for name in 'ab']
+    for path in paths:
+        with open(path, 'wb') as f:
+            f.truncate(200 * M)
+    assert not run('mkfs', '-q', '-f', '-d', 'raid1', '-m', 'raid1', *paths)[0]
+    with open(paths[1], 'rb') as f:
+        before = f.read()
+    assert not run('edit', f'--device={paths[1]}', paths[0], 'mkdir', 'a')[0]
+    with open(paths[1], 'wb') as f:
+        f.write(before)
+    says('the filesystem has 2; mount it with all devices and run btrfs scrub', 'edit', f'--device={paths[1]}', paths[0],
+         'mkdir', 'b')
+    status, out, err = run('ls', f'--device={paths[1]}', paths[0])
+    assert not status and out == b'a\n' and err.count('\n') <= 1, (status, out, err)
+
+
+def mounted(scratch):
+    if os.geteuid():
+        return
+    path = f'{scratch}/mounted.img'
+    with open(path, 'wb') as f:
+        f.truncate(200 * M)
+    assert not run('mkfs', '-q', '-f', path)[0]
+    made = image.Image(path, None)
+    made.mount()
+    try:
+        words = 'in use by the kernel (mounted, or part of another device); unmount it first'
+        says(f'{words}, or give --force', 'check', made.loop)
+        says(words, 'edit', made.loop, 'mkdir', 'a')
+        subprocess.run(['sync', '-f', made.mnt], check=True)
+        assert not run('check', '--force', made.loop)[0]
+    finally:
+        made.umount()
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        for test in (no_superblock, partitions, damaged, stale, mounted):
+            test(scratch)
+    print(f'{checks} failures with a next step')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
