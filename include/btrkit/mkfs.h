@@ -164,7 +164,7 @@ struct btrkit_mkfs_so_far {
 };
 
 /**
- * Options of btrkit_mkfs(). Initialise with BTRKIT_MKFS_OPTIONS_INIT, which has the defaults of mkfs.btrfs 6.19.
+ * Options of btrkit_mkfs(). Initialise with BTRKIT_MKFS_OPTIONS_INIT, which has the defaults of mkfs.btrfs 7.3.
  *
  * Since: 0.1
  */

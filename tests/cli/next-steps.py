@@ -103,8 +103,8 @@ def stale(scratch):
     assert not run('edit', f'--device={paths[1]}', paths[0], 'mkdir', 'a')[0]
     with open(paths[1], 'wb') as f:
         f.write(before)
-    says('the filesystem has 2; mount it with all devices and run btrfs scrub', 'edit', f'--device={paths[1]}', paths[0],
-         'mkdir', 'b')
+    says('the filesystem has 2; mount it with all devices and run btrfs scrub', 'edit', f'--device={paths[1]}',
+         paths[0], 'mkdir', 'b')
     status, out, err = run('ls', f'--device={paths[1]}', paths[0])
     assert not status and out == b'a\n' and err.count('\n') <= 1, (status, out, err)
 
