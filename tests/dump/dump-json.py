@@ -20,7 +20,7 @@ from schema import SCHEMA, Validator, Wrong, load, parse
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 IMAGES = os.path.join(HERE, '..', '..', 'images')
-FIELDS = os.path.join(HERE, '..', '..', 'lib', 'report', 'dump_fields.py')
+FIELDS = os.path.join(HERE, '..', '..', 'lib', 'dump', 'dump_fields.py')
 sys.path[:0] = [IMAGES, os.path.join(HERE, '..', 'cli')]
 import unpack  # noqa: E402
 from tool import BTRKIT, run, thinned  # noqa: E402
