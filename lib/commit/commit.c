@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/commit/clock.h"
+#include "lib/commit/conversion.h"
 #include "lib/commit/refs.h"
 #include "lib/commit/settle.h"
 #include "lib/commit/supers.h"
@@ -89,6 +90,7 @@ static void become_new(struct btrkit_txn *txn, const struct super *super)
 	stats->commits++;
 	stats->nodes_copied += txn->overlay->copied;
 	stats->nodes_created += txn->overlay->created;
+	conversion_end(txn, true);
 	fs->super = *super;
 	fs->items = super_item_ctx(super);
 	txn->overlay = overlay_commit(txn->overlay);

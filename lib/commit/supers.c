@@ -112,7 +112,7 @@ int commit_device_item(struct btrkit_fs *fs, uint64_t devid, struct disk_dev_ite
 	}
 	if (!r) {
 		memcpy(ret, c.item.data, sizeof(*ret));
-		memcpy(ret->fsid, fs->super.metadata_uuid, sizeof(ret->fsid));
+		memcpy(ret->fsid, fs->rules.fsid, sizeof(ret->fsid));
 		ret->generation = le64_put(0);
 	}
 	cursor_release(&c);
@@ -127,7 +127,7 @@ bool commit_super_has_copy(const struct disk_super *d, unsigned mirror)
 void commit_super_make_copy(const struct btrkit_fs *fs, struct disk_super *d, unsigned mirror)
 {
 	d->bytenr = le64_put(super_offset(mirror));
-	fs->super.csum->compute(d->fsid, SUPER_SIZE - sizeof(d->csum), d->csum);
+	fs->rules.csum->compute(d->fsid, SUPER_SIZE - sizeof(d->csum), d->csum);
 }
 
 static int make_device(struct btrkit_txn *txn, const struct disk_super *common, const struct volume_device *device,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "lib/base/err.h"
+#include "lib/commit/conversion.h"
 #include "lib/commit/data.h"
 #include "lib/commit/refs.h"
 #include "lib/format/feature_bits.h"
@@ -118,6 +119,7 @@ void txn_drop(struct btrkit_txn *txn)
 		txn->overlay = overlay_abort(txn->overlay);
 		space_aborted(txn->space);
 	}
+	conversion_end(txn, false);
 	txn_data_free(txn);
 	csums_free(&txn->csums);
 	txn->refs = refs_destroy(txn->refs);

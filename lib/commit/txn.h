@@ -50,6 +50,7 @@ struct btrkit_txn {
 	uint64_t data_bytes;   /* memory used by that */
 	uint64_t early_bytes;  /* size of blocks in memory from which on full leaves are written early */
 	struct disk_super super; /* what the commit will write; changes of features and chunks are made here */
+	struct converting *converting; /* see conversion.h; NULL: nothing is converted */
 	uint64_t generation;
 	bool quotas;	   /* qgroups are enabled, and must be marked when they become inconsistent */
 	bool simple_quota; /* simple quotas are enabled: references of files must not change */

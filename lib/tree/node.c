@@ -123,10 +123,22 @@ static bool fsid_allowed(const struct node_rules *rules, const uint8_t *fsid)
 {
 	if (!memcmp(fsid, rules->fsid, sizeof(rules->fsid)))
 		return true;
+	if (rules->also && !memcmp(fsid, rules->also->fsid, sizeof(rules->also->fsid)))
+		return true;
 	for (size_t i = 0; i < rules->num_seeds; i++)
 		if (!memcmp(fsid, rules->seeds[i], sizeof(rules->seeds[i])))
 			return true;
 	return false;
+}
+
+static bool also_matches(const struct node_rules *rules, const struct disk_header *h)
+{
+	uint8_t sum[CSUM_SIZE_MAX];
+
+	if (!rules)
+		return false;
+	rules->csum->compute(h->fsid, rules->nodesize - sizeof(h->csum), sum);
+	return !memcmp(sum, h->csum, rules->csum->size);
 }
 
 int node_verify(const struct node_rules *rules, const struct node_ref *ref, const void *data, struct btrkit_error *err)
@@ -137,7 +149,7 @@ int node_verify(const struct node_rules *rules, const struct node_ref *ref, cons
 	int ret;
 
 	rules->csum->compute(h->fsid, rules->nodesize - sizeof(h->csum), sum);
-	if (memcmp(sum, h->csum, rules->csum->size))
+	if (memcmp(sum, h->csum, rules->csum->size) && !also_matches(rules->also, h))
 		return err_corrupt(err, "csum", "tree block checksum mismatch");
 	if (!fsid_allowed(rules, h->fsid))
 		return err_corrupt(err, "fsid", "tree block belongs to another filesystem");

@@ -151,6 +151,8 @@ struct node_rules {
 	const uint8_t (*seeds)[16];
 	size_t num_seeds;
 	uint32_t nodesize, sectorsize;
+	/* Blocks with this checksum and fsid are accepted, too: those that a conversion has not copied yet. Or NULL. */
+	const struct node_rules *also;
 };
 
 /* In node.c: */

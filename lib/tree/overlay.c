@@ -399,6 +399,8 @@ int overlay_seal(const struct overlay *o, struct node *n, struct btrkit_error *e
 		memset(n->data + sizeof(*h) + used, 0, end - used);
 	n->flags = MIXED_BACKREF_REV | HEADER_FLAG_WRITTEN;
 	sign_header(n, h);
+	/* A copied block still has the one of its source, which a conversion has changed. */
+	memcpy(h->fsid, fs->rules.fsid, sizeof(h->fsid));
 	memset(h->csum, 0, sizeof(h->csum));
 	fs->geometry.csum->compute(h->fsid, fs->geometry.nodesize - sizeof(h->csum), h->csum);
 	ret = node_verify(&fs->rules, &ref, n->data, err);
