@@ -89,7 +89,7 @@ def made(program, scratch, size, row, name):
     return images
 
 
-def check(scratch, who, row, size, fields, images, content):
+def check_row(scratch, who, row, size, fields, images, content):
     has, what = os.path.getsize(images[0]), f'{who}: {row}'
     total = int(filling.superblock(images[0], 'total_bytes'))
     if size == SHRUNK:
@@ -141,7 +141,7 @@ def main():
         content = filling.listing(f'{scratch}/root')
         for who, size, row, wanted, fields in LINES:
             images = made(program, scratch, size, row, 'ours')
-            check(scratch, who, row, wanted, fields, images, content)
+            check_row(scratch, who, row, wanted, fields, images, content)
         beside_peer(scratch)
     print(f'{len(LINES)} command lines, {checks} checks')
 

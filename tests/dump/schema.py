@@ -74,13 +74,13 @@ class Validator:
     def check(self, line):
         """Validate a line. Returns its value."""
         value = parse(line)
-        self.check('lines/' + value.get('kind', 'header'), value, line)
+        self.check_value('lines/' + value.get('kind', 'header'), value, line)
         if value.get('kind') == 'item':
             name = value['key']['type_name']
-            self.check('items/' + ('unknown' if name.startswith('UNKNOWN.') else name), value['item'], line)
+            self.check_value('items/' + ('unknown' if name.startswith('UNKNOWN.') else name), value['item'], line)
         return value
 
-    def check(self, name, value, line):
+    def check_value(self, name, value, line):
         if name.split('/')[1] not in self.schema['$defs'][name.split('/')[0]]:
             raise Wrong(f'the schema has no {name}: {line}')
         self.seen[name] = self.seen.get(name, 0) + 1

@@ -244,7 +244,7 @@ def check(row, volume, ours=False):
         volume.check()
 
 
-def check(row, scratch, source, seed):
+def check_row(row, scratch, source, seed):
     """@return number of compared paths"""
     rng = random.Random(seed)
     skip = tuple(name for name in LARGE if name not in row.parts and os.path.exists(f'{source.top}/{name}'))
@@ -330,7 +330,7 @@ def main():
             results.append(several.attempt('one more is refused', refused, scratch, source))
             for seed, row in rows:
                 with tempfile.TemporaryDirectory(prefix='row-', dir=scratch) as folder:
-                    results.append(several.attempt(str(row), check, row, folder, source, seed))
+                    results.append(several.attempt(str(row), check_row, row, folder, source, seed))
         finally:
             source.release()
     failed = results.count(None)

@@ -105,7 +105,7 @@ def orphans(volume):
     return image.run(image.BTRFS, 'inspect-internal', 'dump-tree', *volume.paths).count(b'key (ORPHAN ORPHAN_ITEM')
 
 
-def check(paths, expected, missing, kind):
+def check_state(paths, expected, missing, kind):
     """Mount, read, write, unmount and check."""
     volume = Devices(paths)
     several = len(paths) + missing > 1
@@ -217,7 +217,7 @@ class Checks:
             if path not in lost:
                 left.append(path + '.left')
                 image.run('cp', '--sparse=always', path, left[-1])
-        count = check(left, self.newest(state, left), len(lost), state.kind)
+        count = check_state(left, self.newest(state, left), len(lost), state.kind)
         for path in left:
             os.unlink(path)
         self.removed[state.kind] += 1
@@ -230,7 +230,7 @@ class Checks:
         expected = self.newest(state, paths)
         if expected != self.expected[state.kind, self.generations[state.kind, state.commit]]:
             raise Failure('the newest superblock is not that of the commit')
-        return check(paths, expected, 0, state.kind)
+        return check_state(paths, expected, 0, state.kind)
 
     def attempt(self, state):
         """@return the complaint, or None; number of files read"""
