@@ -160,6 +160,12 @@ static int fail(const struct command *cmd, const struct mkfs_request *req, struc
 	return cmd_fail(cmd, device, err);
 }
 
+/* Returns the exit status of a filesystem that is complete. */
+static int worse(int status, const struct btrkit_mkfs_result *r)
+{
+	return status == EXIT_DONE && r->changed ? EXIT_FAILED : status;
+}
+
 /* Creates nothing: devices, if given, are only counted. @return the exit status */
 static int size_only(const struct command *cmd, struct mkfs_request *req)
 {
@@ -179,9 +185,9 @@ static int size_only(const struct command *cmd, struct mkfs_request *req)
 	if (ret)
 		return fail(cmd, req, &err);
 	if (req->json)
-		return print_json(cmd, req, &result, 0);
+		return worse(print_json(cmd, req, &result, 0), &result);
 	printf("%" PRIu64 "\n", result.total_bytes);
-	return EXIT_DONE;
+	return worse(EXIT_DONE, &result);
 }
 
 /* @return the exit status */
@@ -202,6 +208,7 @@ static int make_and_tell(const struct command *cmd, struct mkfs_request *req)
 			status = print_json(cmd, req, &result, req->num_devices);
 		else if (req->verbosity)
 			mkfs_print_summary(req, &result);
+		status = worse(status, &result);
 	}
 	free(req->opts.made);
 	return status;

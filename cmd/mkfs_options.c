@@ -51,6 +51,8 @@ const struct cmd_option mkfs_options[] = {
 	{ OPT_ROOT_OWNER, "root-owner", "UID:GID", "set the owner of the top directory" },
 	{ OPT_WHITEOUTS, "whiteouts", NULL, "with --tar or --manifest: copy whiteouts of layers\n"
 					    "unchanged, as files" },
+	{ OPT_ACCEPT_CHANGES, "accept-changes", NULL, "take files in --rootdir that change meanwhile as they were\n"
+						      "found first; exit with 1 then" },
 	{ OPT_SORT, "sort", "FILE", "order the contents of files by FILE: lines of a path and a\n"
 				    "priority" },
 	{ OPT_REFLINK, "reflink", NULL, "share the blocks of files in --rootdir instead of copying" },

@@ -159,6 +159,7 @@ static bool take_flag(struct mkfs_request *req, int c)
 		unsigned mkfs, source;	/* BTRKIT_MKFS_*, BTRKIT_SOURCE_* */
 	} flags[] = {
 		{ OPT_WHITEOUTS, 0, BTRKIT_SOURCE_WHITEOUTS },
+		{ OPT_ACCEPT_CHANGES, 0, BTRKIT_SOURCE_ACCEPT_CHANGES },
 		{ OPT_DETERMINISTIC, BTRKIT_MKFS_DETERMINISTIC, BTRKIT_SOURCE_NO_HOST_XATTRS },
 		{ OPT_SIZE_ONLY, BTRKIT_MKFS_DRY, 0 },
 		{ OPT_REFLINK, BTRKIT_MKFS_SHARE, 0 },
@@ -253,6 +254,10 @@ void mkfs_check_source(const struct command *cmd, struct mkfs_request *req)
 	/* In a directory whiteouts are copied like other files. */
 	if ((req->source.flags & BTRKIT_SOURCE_WHITEOUTS) && req->source.kind == BTRKIT_SOURCE_DIRECTORY)
 		cmd_usage_error(cmd, "--whiteouts needs --tar or --manifest");
+	if ((req->source.flags & BTRKIT_SOURCE_ACCEPT_CHANGES) && req->source.kind != BTRKIT_SOURCE_DIRECTORY)
+		cmd_usage_error(cmd, "--accept-changes needs --rootdir");
+	if ((req->source.flags & BTRKIT_SOURCE_ACCEPT_CHANGES) && o->flags & (BTRKIT_MKFS_VERIFY | BTRKIT_MKFS_SHARE))
+		cmd_usage_error(cmd, "--accept-changes cannot be used with --verify or --reflink");
 	if ((req->source.flags & BTRKIT_SOURCE_WHITEOUTS) && req->source.num_layers)
 		cmd_usage_error(cmd, "--whiteouts cannot be used with several layers, to which whiteouts apply");
 	mkfs_check_image(req);

@@ -75,7 +75,14 @@ enum btrkit_source_flags {
 	 * Copy whiteouts of overlayfs and container layers in an archive or a manifest as the files that they are,
 	 * instead of refusing them.
 	 */
-	BTRKIT_SOURCE_WHITEOUTS = 1 << 2
+	BTRKIT_SOURCE_WHITEOUTS = 1 << 2,
+	/**
+	 * With a directory: take files and directories that change while they are read as they were found first,
+	 * instead of failing: a file that grows up to its size then, one that shrinks with zeros up to that size, and
+	 * without names that were removed. They must stay where they are. See @ref btrkit_mkfs_result.changed. Not with
+	 * BTRKIT_MKFS_VERIFY or BTRKIT_MKFS_SHARE. Since: 0.2
+	 */
+	BTRKIT_SOURCE_ACCEPT_CHANGES = 1 << 3
 };
 
 /** What to fill a new filesystem with. Members that are NULL or 0 have no effect. Since: 0.1 */
@@ -255,7 +262,9 @@ struct btrkit_mkfs_result {
 	const char *compressor;
 	uint64_t verified;	  /**< inodes compared with the source and found equal */
 	uint64_t verified_bytes;  /**< the same in bytes of files */
-	uint64_t reserved[8];	/**< 0 */
+	/** With BTRKIT_SOURCE_ACCEPT_CHANGES: files and directories that changed; warning() names the first 20. */
+	uint64_t changed;
+	uint64_t reserved[7];	/**< 0 */
 };
 
 /**

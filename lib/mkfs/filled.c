@@ -398,10 +398,28 @@ static void tell(const struct filling *f, struct btrkit_mkfs_result *r)
 	r->inodes = f->fill.source->num_inodes;
 	r->files = f->so_far.total_files;
 	r->file_bytes = f->so_far.total_bytes;
+	r->changed = source_num_changes(f->fill.source);
 	r->compressed_from = c->compressed_from;
 	r->compressed_to = c->compressed_to;
 	if (c->compressed_from)
 		r->compressor = encoder_library((uint8_t)f->plan->opts.compression);
+}
+
+static void warn_of_changes(const struct filling *f)
+{
+	const struct btrkit_mkfs_options *o = &f->plan->opts;
+	const uint64_t n = source_num_changes(f->fill.source);
+	char what[200];
+
+	for (unsigned i = 0; i < n && i < SOURCE_CHANGES_SHOWN; i++) {
+		snprintf(what, sizeof(what), "%s: changed while it was read", source_change(f->fill.source, i));
+		o->warning(o->progress_ctx, what);
+	}
+	if (n > SOURCE_CHANGES_SHOWN) {
+		snprintf(what, sizeof(what), "%" PRIu64 " more files changed while they were read",
+			 n - SOURCE_CHANGES_SHOWN);
+		o->warning(o->progress_ctx, what);
+	}
 }
 
 static void warn(const struct filling *f)
@@ -409,7 +427,10 @@ static void warn(const struct filling *f)
 	const struct btrkit_mkfs_options *o = &f->plan->opts;
 	char what[128];
 
-	if (!o->warning || !f->fill.source->cut_links)
+	if (!o->warning)
+		return;
+	warn_of_changes(f);
+	if (!f->fill.source->cut_links)
 		return;
 	snprintf(what, sizeof(what), "%" PRIu64 " hard links across subvolumes became separate inodes",
 		 f->fill.source->cut_links);

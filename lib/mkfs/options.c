@@ -159,6 +159,10 @@ int mkfs_options_check(const struct btrkit_mkfs_options *given, size_t n, struct
 		return err_set(err, BTRKIT_INVALID, "the contents of an archive cannot be sorted");
 	if (o.flags & BTRKIT_MKFS_SHARE && o.source->kind != BTRKIT_SOURCE_DIRECTORY)
 		return err_set(err, BTRKIT_INVALID, "blocks can only be shared with the files of a directory");
+	if (o.source && o.source->flags & BTRKIT_SOURCE_ACCEPT_CHANGES &&
+	    o.flags & (BTRKIT_MKFS_VERIFY | BTRKIT_MKFS_SHARE))
+		return err_set(err, BTRKIT_INVALID,
+			       "files that may change can be neither verified nor share their blocks");
 	if (o.flags & BTRKIT_MKFS_DRY && o.flags & BTRKIT_MKFS_VERIFY)
 		return err_set(err, BTRKIT_INVALID, "a dry run writes nothing that could be verified");
 	if (!(o.flags & BTRKIT_MKFS_FIT) && (o.free_bytes || o.free_percent))

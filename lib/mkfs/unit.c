@@ -43,7 +43,9 @@ static int read_part(const struct units *u, struct source_near *near, const stru
 	}
 	if (!ret)
 		ret = source_file_unchanged(u->config.source, p->inode, fd, err);
-	if (!ret && done < p->len)
+	if (!ret && done < p->len && source_accepts_changes(u->config.source))
+		memset(to + done, 0, p->len - done);
+	else if (!ret && done < p->len)
 		ret = unit_blame(u, p->inode, ESTALE, "was truncated while it was read", err);
 	close(fd);
 	return ret;

@@ -58,6 +58,8 @@ static void print_filled(struct emit *e, const struct btrkit_mkfs_options *o, co
 		emit_u64(e, "verified", "", r->verified);
 		emit_u64(e, "verified_bytes", "", r->verified_bytes);
 	}
+	if (o->source->flags & BTRKIT_SOURCE_ACCEPT_CHANGES)
+		emit_u64(e, "changed", "", r->changed);
 	emit_object_end(e);
 }
 

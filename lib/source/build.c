@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds inodes and names to a source. */
+#include "lib/source/files.h"
 #include "lib/source/layers.h"
 
 #include <inttypes.h>
@@ -449,6 +450,8 @@ int source_create(const struct btrkit_mkfs_source *opts, const struct source_lim
 	if (!failed)
 		failed = make_roots(s, err);
 	if (!failed)
+		failed = source_changes_create(s, err);
+	if (!failed)
 		failed = new_inode(s, &inode, err);
 	if (!failed && (opts->kind != BTRKIT_SOURCE_DIRECTORY || source_layered(s))) {
 		s->state->index_seed = (uintptr_t)s->state * UINT64_C(0x9e3779b97f4a7c15);
@@ -480,6 +483,7 @@ struct source *source_destroy(struct source *s)
 			close(s->state->roots[i]);
 	free(s->state->roots);
 	source_layers_free(s->state);
+	source_changes_destroy(s->state);
 	pthread_mutex_destroy(&s->state->stat_lock);
 	source_xattrs_drop(s);
 	pool_free(&s->state->pool);

@@ -121,8 +121,14 @@ static int add_another_name(struct scan *c, uint32_t dir, const struct scan_foun
 	}
 	i = &c->s->inodes[link->number];
 	if (i->mode != f->attr.mode || (S_ISREG(i->mode) && i->size != f->attr.size) ||
-	    memcmp(&i->mtime, &f->attr.mtime, sizeof(i->mtime)) || memcmp(&i->ctime, &f->attr.ctime, sizeof(i->ctime)))
-		return source_changed(c->s, link->number, err);
+	    memcmp(&i->mtime, &f->attr.mtime, sizeof(i->mtime)) ||
+	    memcmp(&i->ctime, &f->attr.ctime, sizeof(i->ctime))) {
+		/* Another type means another file with a number that was free again. */
+		failed = (i->mode ^ f->attr.mode) & S_IFMT ? source_changed(c->s, link->number, err) :
+							     source_take_changed(c->s, link->number, err);
+		if (failed)
+			return failed;
+	}
 	failed = source_add_link(c->s, dir, f->name, strlen(f->name), link->number, err);
 	return failed < 0 ? failed : 1;
 }
@@ -226,12 +232,27 @@ static int set_host_path(const struct scan *c, struct scan_dir *d, size_t len)
 	return 0;
 }
 
+/* Stops, unless a directory changed and that is accepted. */
+static void take_changed(struct scan *c, uint32_t dir, const struct scan_failure *f)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	int ret;
+
+	if (f->errnum != ESTALE) {
+		stop_by(c, dir, f);
+		return;
+	}
+	ret = source_take_changed(c->s, dir, &err);
+	if (ret)
+		stop(c, ret, &err);
+}
+
 static void finish(struct scan *c, struct scan_dir *d)
 {
 	struct scan_failure failure;
 
 	if (!c->ret && scan_close(d, &failure))
-		stop_by(c, d->inode, &failure);
+		take_changed(c, d->inode, &failure);
 	scan_free(d);
 }
 
@@ -263,10 +284,17 @@ static void open_next(struct scan *c)
 	d->stat.st_mtim = (struct timespec){ next.mtime.sec, next.mtime.nsec };
 	d->stat.st_ctim = (struct timespec){ next.ctime.sec, next.ctime.nsec };
 	d->file_whiteouts = next.file_whiteouts;
+	d->accept_changes = source_accepts_changes(c->s);
 	pthread_mutex_unlock(&c->lock);
 	ret = scan_open(d, c->s->state->roots[c->s->state->layer], path, &failure);
 	pthread_mutex_lock(&c->lock);
 	free(path);
+	/* One that was removed has no entries; another one in its place is not taken. */
+	if (ret && d->fd < 0) {
+		take_changed(c, d->inode, &failure);
+		scan_free(d);
+		return;
+	}
 	if (ret)
 		stop_by(c, d->inode, &failure);
 	else if ((ret = leave_out(c, d, &err)))

@@ -32,6 +32,8 @@ struct scan_dir {
 	uint32_t *at; /* offset of each name */
 	uint32_t n, taken;
 	unsigned users; /* threads working on its names */
+	bool accept_changes; /* of times; set by the caller of scan_open() */
+	bool changed;	     /* since it was found, which scan_close() reports */
 	bool file_whiteouts; /* of a layer: empty files with an attribute may be whiteouts */
 };
 

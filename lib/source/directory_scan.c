@@ -99,9 +99,13 @@ int scan_open(struct scan_dir *d, int root, char *path, struct scan_failure *fai
 		return fails(failure, -d->fd, "open directory", NULL);
 	if (fstat(d->fd, &d->stat))
 		return fails(failure, errno, "stat directory", NULL);
-	if (d->stat.st_dev != wanted.st_dev || d->stat.st_ino != wanted.st_ino ||
-	    !same_time(d->stat.st_mtim, wanted.st_mtim) || !same_time(d->stat.st_ctim, wanted.st_ctim))
+	if (d->stat.st_dev != wanted.st_dev || d->stat.st_ino != wanted.st_ino)
 		return fails(failure, ESTALE, NULL, NULL);
+	if (!same_time(d->stat.st_mtim, wanted.st_mtim) || !same_time(d->stat.st_ctim, wanted.st_ctim)) {
+		if (!d->accept_changes)
+			return fails(failure, ESTALE, NULL, NULL);
+		d->changed = true;
+	}
 	copy = fcntl(d->fd, F_DUPFD_CLOEXEC, 0);
 	stream = copy < 0 ? NULL : fdopendir(copy);
 	if (!stream) {
@@ -125,8 +129,8 @@ int scan_close(struct scan_dir *d, struct scan_failure *failure)
 	if (ret)
 		return fails(failure, ret, "stat directory", NULL);
 	if (!same_time(st.st_mtim, d->stat.st_mtim) || !same_time(st.st_ctim, d->stat.st_ctim))
-		return fails(failure, ESTALE, NULL, NULL);
-	return 0;
+		d->changed = true;
+	return d->changed ? fails(failure, ESTALE, NULL, NULL) : 0;
 }
 
 void scan_free(struct scan_dir *d)
@@ -266,14 +270,24 @@ static int read_xattrs(struct scan_worker *w, const struct scan_dir *d, struct s
 	return ret;
 }
 
+static bool is_gone(const struct scan_dir *d, const char *name)
+{
+	struct stat st;
+
+	return fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+}
+
 static int look_at(struct scan_worker *w, const struct scan_dir *d, const char *name, struct scan_failure *failure)
 {
 	struct scan_found *f = &w->found[w->n];
 	struct stat st;
 	int ret = 0;
 
-	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? fails(failure, ESTALE, NULL, name) : fails(failure, errno, "stat file", name);
+	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (errno != ENOENT)
+			return fails(failure, errno, "stat file", name);
+		return d->accept_changes ? 0 : fails(failure, ESTALE, NULL, name);
+	}
 	f->name = name;
 	f->device = st.st_dev;
 	f->inode = st.st_ino;
@@ -284,6 +298,9 @@ static int look_at(struct scan_worker *w, const struct scan_dir *d, const char *
 		ret = read_target(w, d, f, failure);
 	if (!ret)
 		ret = read_xattrs(w, d, f, failure);
+	/* The time of the directory tells that a name was removed. */
+	if (ret && d->accept_changes && failure->errnum == ESTALE && is_gone(d, name))
+		return 0;
 	w->n++;
 	return ret;
 }

@@ -32,4 +32,10 @@ int source_changed(const struct source *s, uint32_t inode, struct btrkit_error *
 /* Reports "PATH: cannot WHAT: reason". */
 int source_cannot(const struct source *s, uint32_t inode, struct btrkit_error *err, int errnum, const char *what);
 
+/* In changes.c: */
+/* Notes that a file changed if the options accept that, or reports it. By any thread. @return 0; -ESTALE; -ENOMEM */
+int source_take_changed(const struct source *s, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int source_changes_create(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void source_changes_destroy(struct source_state *st);
+
 #endif

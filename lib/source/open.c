@@ -190,13 +190,15 @@ int source_file_unchanged(const struct source *s, uint32_t inode, int fd, struct
 	ret = source_fstat(s, fd, &st);
 	if (ret < 0)
 		return source_cannot(s, inode, err, ret, "stat file");
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != i->size)
+	if (s->state->changes && (!S_ISREG(st.st_mode) || source_identity(st.st_dev, st.st_ino) != i->identity))
 		return source_changed(s, inode, err);
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != i->size)
+		return source_take_changed(s, inode, err);
 	if (s->state->opts->kind == BTRKIT_SOURCE_MANIFEST)
 		return source_identity_and_times(&st) == i->identity ? 0 : source_changed(s, inode, err);
 	if (source_identity(st.st_dev, st.st_ino) != i->identity || !time_is(i->mtime, st.st_mtim) ||
 	    !time_is(i->ctime, st.st_ctim))
-		return source_changed(s, inode, err);
+		return source_take_changed(s, inode, err);
 	return 0;
 }
 

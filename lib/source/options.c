@@ -10,7 +10,8 @@
 
 #include "lib/base/err.h"
 
-#define FLAGS_KNOWN (BTRKIT_SOURCE_ROOT_OWNER | BTRKIT_SOURCE_NO_HOST_XATTRS | BTRKIT_SOURCE_WHITEOUTS)
+#define FLAGS_KNOWN (BTRKIT_SOURCE_ROOT_OWNER | BTRKIT_SOURCE_NO_HOST_XATTRS | BTRKIT_SOURCE_WHITEOUTS | \
+		     BTRKIT_SOURCE_ACCEPT_CHANGES)
 
 /* Returns the next name of a path. @return its length; 0: end of the path; -EINVAL: ".." or too long */
 static int next_name(const char **at, const char **name, const char *path, struct btrkit_error *err)
@@ -209,6 +210,8 @@ int source_options_read(struct source *s, struct btrkit_error *err)
 		return err_set(err, BTRKIT_INVALID, "invalid uid or gid %" PRIu32, UINT32_MAX);
 	if (!o->path)
 		return err_set(err, BTRKIT_INVALID, "source without a path");
+	if (o->flags & BTRKIT_SOURCE_ACCEPT_CHANGES && o->kind != BTRKIT_SOURCE_DIRECTORY)
+		return err_set(err, BTRKIT_INVALID, "changes can only be accepted of the files in a directory");
 	ret = check_layers(o, err);
 	if (ret)
 		return ret;

@@ -124,7 +124,7 @@ struct source {
 };
 
 /*
- * Receives the contents of regular files of an archive, one file after another. Empties files are left out. Ranges that
+ * Receives the contents of regular files of an archive, one file after another. Empty files are left out. Ranges that
  * are not written are zeros. Size, flags and subvolume of the inode are final when begin() is called.
  */
 struct source_sink {
@@ -191,6 +191,14 @@ int source_file_open_near(const struct source *s, struct source_near *near, uint
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Checks after reading contents that the file did not change. @return 0; -ESTALE (the message has the name); <0 */
 int source_file_unchanged(const struct source *s, uint32_t inode, int fd, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* In changes.c: */
+/* Returns whether files that change while they are read are taken as they were found first. */
+bool source_accepts_changes(const struct source *s);
+#define SOURCE_CHANGES_SHOWN 20u
+/* Returns the number of files and directories that changed; source_change(): the path of one of the first. */
+uint64_t source_num_changes(const struct source *s);
+const char *source_change(const struct source *s, unsigned i);
 
 /* In path.c: */
 /*

@@ -66,6 +66,7 @@ struct source_state {
 	struct source_whiteout *whiteouts; /* of layers; layers.c */
 	bool in_between;	   /* LD_PRELOAD is set: fakeroot or similar */
 	pthread_mutex_t stat_lock; /* serializes stat calls in that case */
+	struct source_changes *changes; /* NULL: files must not change; changes.c */
 	const struct source_target *targets;
 	size_t num_targets;
 	bool finished;

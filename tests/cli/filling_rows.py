@@ -148,6 +148,7 @@ ROWS = [
     (D + '--compress zstd --compress no', Filled.kinds, set()),
     (D + '--compress zstd', lambda m: m.flagged('NOCOMPRESS'), ['noise', 'page']),
     (D + '--compress zstd', lambda m: 'library version' in m.out, True),
+    (D + '--format json --accept-changes', lambda m: '"changed"' in m.out, True),
     (D + '--verify', lambda m: '  Verified:         18 inodes, ' in m.out, True),
     (D + '--exclude noise', lambda m: 'noise' in m.names(), False),
     (D + '--exclude usr/l*', lambda m: sorted(set(NAMES) - set(m.names())), ['lib', 'noise', 'text']),

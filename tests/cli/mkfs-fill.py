@@ -258,16 +258,41 @@ def changing(folder):
     def remove():
         os.unlink(f'{tree}/large')
 
-    for change in (touch, append, shorten, replace, remove):
+    def changed(change, *options):
         process = subprocess.Popen([BTRKIT, 'mkfs', '-q', '-f', '--threads', '1', '--compress', 'zlib:9', '-r', tree,
-                                    path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                    *options, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         # Once contents are written, the scan of the tree is complete.
         while process.poll() is None and not (os.path.exists(path) and os.path.getsize(path) > 0):
             time.sleep(0.001)
         change()
         out, err = process.communicate(timeout=600)
-        told('large: (changed|was truncated|cannot|No such)', process.returncode, out, err.decode())
-        no_image(path, False)
+        return process.returncode, out, err.decode()
+
+    accept = '--accept-changes'
+    for change in (touch, append, shorten):
+        before = contents(f'{tree}/large')
+        told(r': large: changed while it was read\n', *changed(change, accept))
+        code, out, err = run('check', '--data', path)
+        assert code == 0, (change, out, err)
+        code, out, err = run('cat', path, 'large')
+        half = size // 2
+        assert (code, len(out), out[:half]) == (0, len(before), before[:half]), (change, code, err)
+        assert out[half:].rstrip(b'\0') == before[half:half + len(out[half:].rstrip(b'\0'))], change
+        os.unlink(path)
+        write(f'{tree}/large', before[:size])
+    for change in (touch, append, shorten, replace, remove):
+        for options in ((), (accept,)) if change in (replace, remove) else ((),):
+            told('large: (changed|was truncated|cannot|No such)', *changed(change, *options))
+            no_image(path, False)
+            write(f'{tree}/large', before[:size])
+    code, out, err = run('mkfs', '-q', accept, '-r', tree, path)
+    assert (code, out, err) == (0, b'', ''), (code, err)
+    os.unlink(path)
+    for options, says in ((('--tar', '/dev/null'), 'needs --rootdir'), ((), 'needs --rootdir'),
+                          (('-r', tree, '--verify'), 'cannot be used with --verify or --reflink'),
+                          (('-r', tree, '--reflink'), 'cannot be used with --verify or --reflink')):
+        code, out, err = run('mkfs', accept, *options, path)
+        assert code == 2 and says in err, (options, code, err)
     shutil.rmtree(tree)
 
 

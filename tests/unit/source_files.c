@@ -51,6 +51,8 @@ static int remove_tree(void **state)
 	return chdir("/") || system(command);
 }
 
+static unsigned flags;
+
 static struct source *read_tree(enum btrkit_source_kind kind)
 {
 	static struct btrkit_mkfs_source options[BTRKIT_SOURCE_MANIFEST + 1];
@@ -58,7 +60,7 @@ static struct source *read_tree(enum btrkit_source_kind kind)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct source *s = NULL;
 
-	*o = (struct btrkit_mkfs_source){ .kind = kind, .path = "tree", .basedir = "tree" };
+	*o = (struct btrkit_mkfs_source){ .kind = kind, .path = "tree", .basedir = "tree", .flags = flags };
 	if (kind == BTRKIT_SOURCE_MANIFEST)
 		o->path = manifest;
 	assert_int_equal(source_create(o, &limits, &s, &err), 0);
@@ -162,6 +164,9 @@ static void what_changed_is_not_opened(void **state)
 	source_destroy(m);
 }
 
+/* Called when the attributes of a name are listed, to change something meanwhile. */
+static void (*meanwhile)(const char *path);
+
 /* Pretends that files named "capN" have an attribute, and that Linux knows of none for others of the same device. */
 static bool pretend;
 
@@ -174,6 +179,8 @@ ssize_t __wrap_llistxattr(const char *path, char *list, size_t size)
 {
 	const char *name = strrchr(path, '/');
 
+	if (meanwhile)
+		meanwhile(path);
 	if (!pretend)
 		return __real_llistxattr(path, list, size);
 	if (!name || strncmp(name + 1, "cap", 3)) {
@@ -219,6 +226,92 @@ static void a_file_without_attributes_says_nothing_about_others(void **state)
 	assert_null(s->inodes[inode_of(s, "plain0")].xattrs);
 	assert_null(s->inodes[0].xattrs);
 	source_destroy(s);
+}
+
+static void assert_read(const struct source *s, const char *path, const char *wanted)
+{
+	const uint32_t inode = inode_of(s, path);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	char buf[20];
+	const int fd = source_file_open(s, inode, &err);
+
+	if (fd < 0)
+		fail_msg("%s", err.message);
+	assert_true(read(fd, buf, sizeof(buf)) >= (ssize_t)strlen(wanted));
+	assert_memory_equal(buf, wanted, strlen(wanted));
+	assert_int_equal(source_file_unchanged(s, inode, fd, &err), 0);
+	close(fd);
+}
+
+static void changes_of_files_are_accepted(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct source *s;
+
+	(void)state;
+	flags = BTRKIT_SOURCE_ACCEPT_CHANGES;
+	s = read_tree(BTRKIT_SOURCE_DIRECTORY);
+	flags = 0;
+	assert_true(source_accepts_changes(s));
+	assert_int_equal(source_num_changes(s), 0);
+	put("tree/file", "abcdef");
+	put("tree/a", "");
+	assert_read(s, "file", "abc");
+	assert_read(s, "file", "abc");
+	assert_int_equal(s->inodes[inode_of(s, "file")].size, 3);
+	assert_read(s, "dir/b", "");
+	assert_int_equal(source_num_changes(s), 2);
+	assert_string_equal(source_change(s, 0), "file");
+	assert_string_equal(source_change(s, 1), "a");
+	/* Another file in its place. */
+	put("tree/other", "abc");
+	assert_int_equal(rename("tree/other", "tree/file"), 0);
+	assert_int_equal(source_file_open(s, inode_of(s, "file"), &err), -ESTALE);
+	assert_string_equal(err.message, "file: changed while it was read");
+	source_destroy(s);
+}
+
+static void change_once(const char *path)
+{
+	meanwhile = NULL;
+	(void)path;
+	put("tree/new", "x");
+	(void)unlink("tree/dir/link");
+	(void)rmdir("tree/gone/inner");
+	(void)rmdir("tree/gone");
+}
+
+static bool has(const struct source *s, const char *name)
+{
+	return source_lookup(s, 0, name, strlen(name)) != SOURCE_NONE;
+}
+
+static void changes_of_directories_are_accepted(void **state)
+{
+	static const struct btrkit_mkfs_source o = { .kind = BTRKIT_SOURCE_DIRECTORY, .path = "tree" };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct source *s = NULL;
+
+	(void)state;
+	/* Without threads, the names of the top directory are all read by one call. */
+	assert_int_equal(setenv("LD_PRELOAD", "", 1), 0);
+	for (int accept = 0; accept < 2; accept++) {
+		assert_int_equal(mkdir("tree/gone", 0755) | mkdir("tree/gone/inner", 0755), 0);
+		meanwhile = change_once;
+		flags = accept ? BTRKIT_SOURCE_ACCEPT_CHANGES : 0;
+		if (accept) {
+			s = read_tree(BTRKIT_SOURCE_DIRECTORY);
+			assert_true(has(s, "file") && has(s, "dir"));
+			assert_true(source_num_changes(s) >= 1);
+		} else {
+			assert_int_equal(source_create(&o, &limits, &s, &err), 0);
+			assert_int_equal(source_read(s, NULL, &err), -ESTALE);
+		}
+		source_destroy(s);
+		(void)unlink("tree/new");
+	}
+	flags = 0;
+	unsetenv("LD_PRELOAD");
 }
 
 static int use(enum btrkit_source_kind kind, struct btrkit_error *err)
@@ -282,6 +375,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_changed_is_not_opened, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(a_file_without_attributes_says_nothing_about_others, make_tree,
 						remove_tree),
+		cmocka_unit_test_setup_teardown(changes_of_files_are_accepted, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(changes_of_directories_are_accepted, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(every_failing_allocation_is_told, make_tree, remove_tree),
 	};
 
