@@ -41,8 +41,6 @@ PLANTED = [
     ("layers", "lib/io/c.c", '#include "c.h"\n', "written from the root"),
     ("layers", "lib/io/c.c", '#include "cmd/d.h"\n', "written from the root"),
     ("layers", "lib/io/c.c", "#  include <sys/mount.h>\n", "nothing here uses that"),
-    ("layers", "cmd/d.c", "#include <mntent.h>\n", "nothing here uses that"),
-    ("layers", "cmd/mount_options.c", "=" + C + "#include <mntent.h>\n", None),
     ("layers", "lib/misc/e.c", "=" + C + "#include <stdio.h>\n", "lib/misc is no layer"),
     ("layers", "cmd/d.c", '#include "lib/base/b.h"\n', "cmd/ includes only"),
     ("layers", "cmd/d.c", '#include "config.h"\n', "cmd/ includes only"),
