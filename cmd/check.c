@@ -9,6 +9,7 @@
 #include <btrkit/check.h>
 
 #include "cmd.h"
+#include "lib/print/check.h"
 
 /* Most blocks are read once, bypassing the cache. */
 #define CACHE_BYTES (4u << 20)
@@ -95,7 +96,7 @@ static int report(const struct command *cmd, struct request *req, struct btrkit_
 	p.begun = cmd_clock();
 	req->opts.progress = tell_progress;
 	req->opts.progress_ctx = &p;
-	ret = btrkit_check_print(fs, &req->opts, req->format, cmd_write, &out, &result, &err);
+	ret = print_check(fs, &req->opts, req->format, cmd_write, &out, &result, &err);
 	cmd_progress_end(&p.common);
 	status = cmd_end(cmd, req->devices.at[0], &out, ret, &err);
 	if (status != EXIT_DONE)
@@ -124,7 +125,7 @@ static int list_codes(const struct command *cmd, const struct request *req)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
-	const int ret = btrkit_check_codes_print(req->format, cmd_write, &out, &err);
+	const int ret = print_check_codes(req->format, cmd_write, &out, &err);
 
 	return cmd_end(cmd, NULL, &out, ret, &err);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd.h"
+#include "lib/print/diff.h"
 
 /* Most blocks are read only once. */
 #define CACHE_BYTES (4u << 20)
@@ -50,10 +51,10 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->tree = optarg;
 		break;
 	case OPT_BRIEF:
-		req->flags |= BTRKIT_DIFF_BRIEF;
+		req->flags |= PRINT_DIFF_BRIEF;
 		break;
 	case OPT_HIDE_NAMES:
-		req->flags |= BTRKIT_DIFF_HIDE_NAMES;
+		req->flags |= PRINT_DIFF_HIDE_NAMES;
 		break;
 	case OPT_EXIT_CODE:
 		req->exit_code = true;
@@ -86,7 +87,7 @@ static int compare(const struct command *cmd, const struct request *req, struct 
 			ret = find_tree(sides[1].fs, req->to, &sides[1].tree, &err);
 	}
 	if (!ret)
-		ret = btrkit_diff_print(&sides[0], &sides[1], req->flags, req->format, cmd_write, &out, &differ, &err);
+		ret = print_diff(&sides[0], &sides[1], req->flags, req->format, cmd_write, &out, &differ, &err);
 	ret = cmd_end(cmd, device, &out, ret, &err);
 	return ret == EXIT_DONE && req->exit_code && differ ? EXIT_DIFFER : ret;
 }

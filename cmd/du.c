@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "du.h"
+#include "lib/print/usage.h"
+#include "lib/print/usage_html.h"
 
 enum {
 	OPT_FREED_BY = 256,
@@ -46,7 +48,7 @@ struct request {
 	struct du_page page;
 	struct btrkit_usage_options how;
 	struct btrkit_usage_paths_options below;
-	struct btrkit_usage_print_options print;
+	struct usage_printer_options print;
 	struct du_subset *subsets;
 	size_t num_subsets;
 	struct cmd_devices devices;
@@ -76,43 +78,43 @@ static int tell_damage(void *ctx, const struct btrkit_error *what)
 	return 0;
 }
 
-static int print_all(const struct request *req, const struct loaded *l, struct btrkit_usage_printer *p,
+static int print_all(const struct request *req, const struct loaded *l, struct usage_printer *p,
 		     struct btrkit_error *err)
 {
 	int r = 0;
 
 	if (!req->num_subsets && !req->matrix && !req->paths && !req->types && !req->extents)
-		return btrkit_usage_printer_owners(p, err);
+		return usage_printer_owners(p, err);
 	for (size_t i = 0; i < req->num_subsets && !r; i++)
-		r = btrkit_usage_printer_freed(p, req->subsets[i].owners, req->subsets[i].n, err);
+		r = usage_printer_freed(p, req->subsets[i].owners, req->subsets[i].n, err);
 	if (!r && req->matrix)
-		r = btrkit_usage_printer_matrix(p, err);
+		r = usage_printer_matrix(p, err);
 	if (!r && req->paths)
-		r = btrkit_usage_printer_paths(p, l->paths, err);
+		r = usage_printer_paths(p, l->paths, err);
 	if (!r && req->types)
-		r = btrkit_usage_printer_types(p);
+		r = usage_printer_types(p);
 	if (!r && req->extents)
-		r = btrkit_usage_printer_extents(p);
+		r = usage_printer_extents(p);
 	return r;
 }
 
 static int print(struct request *req, struct btrkit_fs *fs, const struct loaded *l, struct cmd_output *out,
 		 struct btrkit_error *err)
 {
-	struct btrkit_usage_printer *p = NULL;
+	struct usage_printer *p = NULL;
 	int r = 0, ended;
 
 	if (req->page.file && du_page_is_stdout(&req->page))
-		return btrkit_usage_html_print(fs, l->usage, l->paths, &req->print, cmd_write, out, err);
+		return print_usage_html(fs, l->usage, l->paths, &req->print, cmd_write, out, err);
 	if (req->page.file)
-		return btrkit_usage_html_print(fs, l->usage, l->paths, &req->print, du_page_write, &req->page, err);
+		return print_usage_html(fs, l->usage, l->paths, &req->print, du_page_write, &req->page, err);
 	for (size_t i = 0; i < req->num_subsets && !r; i++)
 		r = du_subset_find(l->usage, &req->subsets[i], err);
 	if (!r)
-		r = btrkit_usage_printer_create(fs, l->usage, &req->print, cmd_write, out, &p, err);
+		r = usage_printer_create(fs, l->usage, &req->print, cmd_write, out, &p, err);
 	if (!r)
 		r = print_all(req, l, p, err);
-	ended = btrkit_usage_printer_finish(p);
+	ended = usage_printer_finish(p);
 	return r ? r : ended;
 }
 
@@ -206,7 +208,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		break;
 	case OPT_RAW:
 		req->formed = true;
-		req->print.flags |= BTRKIT_USAGE_BYTES;
+		req->print.flags |= USAGE_PRINTER_BYTES;
 		break;
 	case OPT_FORMAT:
 		req->formed = true;
@@ -239,7 +241,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	struct request req = { .page.whole.fd = -1,
 			       .how = BTRKIT_USAGE_OPTIONS_INIT,
 			       .below = BTRKIT_USAGE_PATHS_OPTIONS_INIT,
-			       .print = BTRKIT_USAGE_PRINT_OPTIONS_INIT };
+			       .print = USAGE_PRINTER_OPTIONS_INIT };
 	struct btrkit_fs *fs = NULL;
 	int c, status = EXIT_FAILED;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "lib/print/fiemap.h"
 
 enum {
 	OPT_OWNERS = 256,
@@ -40,7 +41,7 @@ struct request {
 struct listing {
 	const struct command *cmd;
 	const struct request *req;
-	struct btrkit_fiemap_printer *printer;
+	struct fiemap_printer *printer;
 	const struct btrkit_fiemap_sink *sink; /* of the printer */
 	struct btrkit_fiemap_stats stats;
 	const char *path;     /* as given; NULL: files are named as their subvolumes name them */
@@ -87,7 +88,7 @@ static int report(void *ctx, const struct btrkit_fiemap_file *file, const struct
 
 	l->failed = true;
 	if (file->inode && file->root == l->root && file->inode == l->inode)
-		btrkit_fiemap_printer_break_off(l->printer);
+		fiemap_printer_break_off(l->printer);
 	if (file->path_len)
 		cmd_fail_path(l->cmd, device, file->path, file->path_len, what);
 	else
@@ -147,14 +148,14 @@ static int print(const struct command *cmd, const struct request *req, struct bt
 	struct cmd_output out = { 0 };
 	int ret, ended, status;
 
-	ret = btrkit_fiemap_printer_create(fs, req->format, req->owners ? BTRKIT_FIEMAP_OWNERS : 0, cmd_write, &out,
+	ret = fiemap_printer_create(fs, req->format, req->owners ? PRINT_FIEMAP_OWNERS : 0, cmd_write, &out,
 					   &l.printer, &err);
 	if (!ret) {
-		l.sink = btrkit_fiemap_printer_sink(l.printer);
+		l.sink = fiemap_printer_sink(l.printer);
 		ret = req->all ? btrkit_fiemap_all(fs, &sink, &l.stats, &err) : list_paths(&l, fs, &sink, &out, &err);
 	}
 	/* Without any file a header alone would look like an empty listing. */
-	ended = btrkit_fiemap_printer_finish(l.printer, !ret && (!l.failed || l.any));
+	ended = fiemap_printer_finish(l.printer, !ret && (!l.failed || l.any));
 	status = cmd_end(cmd, req->devices.at[0], &out, ret ? ret : ended, &err);
 	if (l.failed)
 		status = cmd_failed(cmd);

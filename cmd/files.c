@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "cmd.h"
+#include "lib/print/ls.h"
+#include "lib/print/stat.h"
 
 enum {
 	OPT_SUBVOL = 256,
@@ -46,7 +48,7 @@ static const struct cmd_option cat_options[] = {
 
 struct request {
 	const struct command *cmd;
-	unsigned flags; /* BTRKIT_LS_* */
+	unsigned flags; /* PRINT_LS_* */
 	const char *subvol;
 	enum btrkit_format format;
 	struct cmd_devices devices;
@@ -65,16 +67,16 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 {
 	switch (c) {
 	case 'l':
-		req->flags |= BTRKIT_LS_LONG;
+		req->flags |= PRINT_LS_LONG;
 		break;
 	case 'R':
-		req->flags |= BTRKIT_LS_RECURSIVE;
+		req->flags |= PRINT_LS_RECURSIVE;
 		break;
 	case 'd':
-		req->flags |= BTRKIT_LS_DIRECTORY;
+		req->flags |= PRINT_LS_DIRECTORY;
 		break;
 	case 'i':
-		req->flags |= BTRKIT_LS_INODE;
+		req->flags |= PRINT_LS_INODE;
 		break;
 	case OPT_SUBVOL:
 		req->subvol = cmd_path(cmd, optarg);
@@ -100,7 +102,7 @@ static int run(const struct command *cmd, int argc, char **argv, int min, work_f
 		take_option(cmd, &req, c);
 	cmd_check_args(cmd, argc, min, -1);
 	cmd_check_paths(cmd, argc, argv, optind + 1);
-	if ((req.flags & BTRKIT_LS_RECURSIVE) && (req.flags & BTRKIT_LS_DIRECTORY))
+	if ((req.flags & PRINT_LS_RECURSIVE) && (req.flags & PRINT_LS_DIRECTORY))
 		cmd_usage_error(cmd, "--recursive and --directory cannot be combined");
 	req.devices.at[0] = argv[optind];
 	req.paths = (const char *const *)argv + optind + 1;
@@ -129,9 +131,9 @@ static int problem(void *ctx, const char *path, size_t len, const struct btrkit_
 
 static int ls(struct request *req, struct btrkit_error *err)
 {
-	const struct btrkit_ls_options opts = { req->flags, req->format, problem, req };
+	const struct print_ls_options opts = { req->flags, req->format, problem, req };
 
-	return btrkit_ls_print(req->fs, req->root, req->paths, req->num_paths, &opts, cmd_write, &req->out, err);
+	return print_ls(req->fs, req->root, req->paths, req->num_paths, &opts, cmd_write, &req->out, err);
 }
 
 static int run_ls(const struct command *cmd, int argc, char **argv)
@@ -139,16 +141,16 @@ static int run_ls(const struct command *cmd, int argc, char **argv)
 	return run(cmd, argc, argv, 1, ls);
 }
 
-static int print_stat(struct request *req, struct btrkit_error *err)
+static int show(struct request *req, struct btrkit_error *err)
 {
-	const struct btrkit_stat_options opts = { 0, req->format, problem, req };
+	const struct print_stat_options opts = { 0, req->format, problem, req };
 
-	return btrkit_stat_print(req->fs, req->root, req->paths, req->num_paths, &opts, cmd_write, &req->out, err);
+	return print_stat(req->fs, req->root, req->paths, req->num_paths, &opts, cmd_write, &req->out, err);
 }
 
 static int run_stat(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, 2, print_stat);
+	return run(cmd, argc, argv, 2, show);
 }
 
 /* Reads many extents at once, but in small steps after damage, so that everything before it is printed. */

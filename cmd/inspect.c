@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "lib/print/subvolumes.h"
+#include "lib/print/tree_stats.h"
 
 /* When whole trees are read, most blocks are read only once. */
 #define CACHE_BYTES (4u << 20)
@@ -58,7 +60,7 @@ typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct 
 static int print_stats(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 		       struct btrkit_error *err)
 {
-	return btrkit_tree_stats_print(fs, req->trees, req->num_trees, req->format, cmd_write, out, err);
+	return print_tree_stats(fs, req->trees, req->num_trees, req->format, cmd_write, out, err);
 }
 
 /* Parses N, +N for N or more, -N for N or less. */
@@ -183,19 +185,19 @@ static int run(const struct command *cmd, int argc, char **argv, enum btrkit_for
 	return status;
 }
 
-static int print_subvolumes(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
-			    struct btrkit_error *err)
+static int list_subvolumes(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+			   struct btrkit_error *err)
 {
 	struct btrkit_subvolumes_options options = req->list;
 	int ret = req->below ? btrkit_subvolume_find(fs, req->below, &options.parent, err) : 0;
 
 	options.order = req->order;
-	return ret ? ret : btrkit_subvolumes_print(fs, &options, req->format, cmd_write, out, err);
+	return ret ? ret : print_subvolumes(fs, &options, req->format, cmd_write, out, err);
 }
 
 static int run_subvolumes(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, BTRKIT_FORMAT_TSV, print_subvolumes);
+	return run(cmd, argc, argv, BTRKIT_FORMAT_TSV, list_subvolumes);
 }
 
 static int run_stats(const struct command *cmd, int argc, char **argv)

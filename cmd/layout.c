@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cmd.h"
+#include "lib/print/layout.h"
 
 enum {
 	OPT_FORMAT = 256
@@ -61,32 +62,32 @@ static int run(const struct command *cmd, int argc, char **argv, bool has_addres
 	return status;
 }
 
-static int print_chunks(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
-			struct btrkit_error *err)
+static int list_chunks(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+		       struct btrkit_error *err)
 {
-	return btrkit_chunks_print(fs, req->format, cmd_write, out, err);
+	return print_chunks(fs, req->format, cmd_write, out, err);
 }
 
-static int print_devices(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
-			 struct btrkit_error *err)
+static int list_devices(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+			struct btrkit_error *err)
 {
-	return btrkit_devices_print(fs, req->format, cmd_write, out, err);
+	return print_devices(fs, req->format, cmd_write, out, err);
 }
 
 static int run_chunks(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, false, print_chunks);
+	return run(cmd, argc, argv, false, list_chunks);
 }
 
 static int run_devices(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, false, print_devices);
+	return run(cmd, argc, argv, false, list_devices);
 }
 
 static int print_copies(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			struct btrkit_error *err)
 {
-	return btrkit_logical_copies_print(fs, req->address, req->format, cmd_write, out, err);
+	return print_logical_copies(fs, req->address, req->format, cmd_write, out, err);
 }
 
 static int run_map(const struct command *cmd, int argc, char **argv)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/print/mkfs.h"
 #include "mkfs.h"
 
 /* Sets an error of this file in the form of the library's. @return a negative errno */
@@ -143,7 +144,7 @@ static int print_json(const struct command *cmd, const struct mkfs_request *req,
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
-	int ret = btrkit_mkfs_result_print(&req->opts, r, req->devices, n, cmd_write, &out, &err);
+	int ret = print_mkfs_result(&req->opts, r, req->devices, n, cmd_write, &out, &err);
 
 	return cmd_end(cmd, NULL, &out, ret, &err);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd.h"
+#include "lib/print/references.h"
 
 enum {
 	OPT_SUBVOL = 256,
@@ -41,7 +42,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 {
 	switch (c) {
 	case 'P':
-		req->flags |= BTRKIT_LOGICAL_NO_PATHS;
+		req->flags |= PRINT_NO_PATHS;
 		break;
 	case 'o':
 		req->flags |= BTRKIT_LOGICAL_WHOLE_EXTENT;
@@ -84,7 +85,7 @@ static int run(const struct command *cmd, int argc, char **argv, const char *wha
 static int print_logical(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			 struct btrkit_error *err)
 {
-	return btrkit_logical_references_print(fs, req->number, req->flags, req->format, cmd_write, out, err);
+	return print_logical_references(fs, req->number, req->flags, req->format, cmd_write, out, err);
 }
 
 static int run_logical(const struct command *cmd, int argc, char **argv)
@@ -98,7 +99,7 @@ static int print_inode(struct btrkit_fs *fs, const struct request *req, struct c
 	uint64_t root;
 	int ret = cmd_find_subvolume(fs, req->subvol, &root, err);
 
-	return ret ? ret : btrkit_inode_paths_print(fs, root, req->number, req->format, cmd_write, out, err);
+	return ret ? ret : print_inode_paths(fs, root, req->number, req->format, cmd_write, out, err);
 }
 
 static int run_inode(const struct command *cmd, int argc, char **argv)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/print/space.h"
 #include "space_cache.h"
 
 enum {
@@ -37,7 +38,7 @@ static int status(const struct command *cmd, const struct space_cache_request *r
 	fs = cmd_devices_open(cmd, &req->devices, NULL);
 	if (!fs)
 		return EXIT_FAILED;
-	ret = btrkit_space_status_print(fs, req->format, cmd_write, &out, &sum, &err);
+	ret = print_space_status(fs, req->format, cmd_write, &out, &sum, &err);
 	btrkit_fs_close(fs);
 	exit_status = cmd_end(cmd, req->devices.at[0], &out, ret, &err);
 	if (exit_status != EXIT_DONE || !sum.contradictions)

@@ -107,7 +107,7 @@ try_library()
 
 remove_debs()
 {
-	in_chroot apt-get -qq purge -y btrkit libbtrkit-dev libbtrkit0
+	in_chroot apt-get -qq purge -y btrkit libbtrkit-dev libbtrkit1
 	[ -z "$(find "$top/root/usr" -name '*btrkit*' -print -quit)" ]
 }
 

@@ -16,8 +16,8 @@
  * logical address (reference.h); space usage by subvolume (usage.h) and by directory (usage_paths.h); free space and
  * its caches (space.h).
  *
- * Printing: superblocks and trees (dump.h); file listings (listing.h); subvolumes, tree statistics and differences
- * (inspect.h). extract.h copies files out, and check.h checks all structures against each other.
+ * More: subvolumes, tree statistics and differences (inspect.h). dump.h prints superblocks, trees and items as they are
+ * on disk. extract.h copies files out, and check.h checks all structures against each other.
  *
  * Writing: mkfs.h creates filesystems, empty or filled. Changes to an existing filesystem are part of a transaction,
  * struct btrkit_txn (transaction.h), and their functions begin with btrkit_txn_: see modify.h and subvolume_modify.h.
@@ -26,14 +26,14 @@
  *
  * Names. A function name consists of the noun that it is about and a verb. A function that calls a callback for each of
  * several things is a plural: btrkit_devices(), btrkit_inode_paths(). An iterator ends in _next and returns 0 for an
- * item and 1 at the end. A function that prints ends in _print, or begins with btrkit_dump_, and passes its output to a
+ * item and 1 at the end. A function that prints begins with btrkit_dump_, and passes its output to a
  * btrkit_write_fn, in a format of enum btrkit_format.
  *
  * Parameters that mean the same everywhere. Comments on functions do not repeat them:
  * - @c fs: an open filesystem.
  * - @c io: an open device.
  * - @c txn: an open transaction.
- * - @c f, @c u, @c p, @c printer: the open file, usage, directories or printer, made by another function.
+ * - @c f, @c u, @c p, @c d: the open file, usage, directories or walk, made by another function.
  * - @c root: objectid of a subvolume; #BTRKIT_TOP_LEVEL is the top level.
  * - @c inode, @c dir: inode number of a file or of a directory in that subvolume; #BTRKIT_TOP_INODE is the root
  *   directory of each subvolume.
@@ -113,7 +113,6 @@
 #include <btrkit/inode.h>
 #include <btrkit/inspect.h>
 #include <btrkit/io.h>
-#include <btrkit/listing.h>
 #include <btrkit/iterate.h>
 #include <btrkit/mkfs.h>
 #include <btrkit/modify.h>

@@ -95,29 +95,6 @@ typedef int (*btrkit_copy_fn)(void *ctx, const struct btrkit_copy *copy);
 int btrkit_logical_copies(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn, void *ctx,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/**
- * Prints the devices of a filesystem.
- *
- * @return as btrkit_devices(), or what @p write returned; -EINVAL: unknown format
- * Since: 0.1
- */
-int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
-			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/** Prints the chunks of a filesystem. @return as btrkit_chunks(), or as btrkit_devices_print(). Since: 0.1 */
-int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
-			struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/**
- * Prints the locations of a logical address.
- *
- * @param logical	logical address
- * @return as btrkit_logical_copies(), or as btrkit_devices_print()
- * Since: 0.1
- */
-int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_format format,
-				btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
 /** A range of a device that the filesystem uses. Since: 0.1 */
 struct btrkit_used_range {
 	uint64_t devid;

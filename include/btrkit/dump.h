@@ -84,6 +84,16 @@ struct btrkit_dump_range {
  */
 int btrkit_dump_range_parse(const char *text, struct btrkit_dump_range *ret) BTRKIT_MUST_CHECK;
 
+/**
+ * Returns the name of an item type in dumps.
+ *
+ * @param objectid	of the key: some types have another meaning with special objectids
+ * @param type	the type
+ * @return a constant string; NULL: unknown type
+ * Since: 0.2
+ */
+const char *btrkit_item_type_name(uint64_t objectid, uint8_t type);
+
 /** Parses an item type: its name in dumps, in any case, or its number. @return 0; -ENOENT. Since: 0.1 */
 int btrkit_item_type_parse(const char *name, uint8_t *ret) BTRKIT_MUST_CHECK;
 
@@ -210,6 +220,21 @@ struct btrkit_dump_scan_options {
  */
 int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opts,
 		     const struct btrkit_dump_scan_options *scan, btrkit_write_fn write, void *ctx,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Prints the contents of one item, for instance of btrkit_diff(): as text in the lines of dump-tree, or in JSON as one
+ * object without a header. Contents that are not valid are printed as far as possible.
+ *
+ * @param tree	objectid of the tree that it belongs to
+ * @param key	its key
+ * @param data	its contents, @p size bytes
+ * @param flags	BTRKIT_DUMP_HIDE_NAMES or 0
+ * @return 0; -EINVAL: unknown flags or format, or more bytes than a block has; -ENOMEM; or what @p write returned
+ * Since: 0.2
+ */
+int btrkit_dump_item(struct btrkit_fs *fs, uint64_t tree, const struct btrkit_key *key, const void *data, size_t size,
+		     unsigned flags, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**

@@ -14,7 +14,7 @@
  * entered only once, whatever its entries say, and no symbolic link in the target is followed.
  */
 
-#include <btrkit/listing.h>
+#include <btrkit/device.h>
 
 BTRKIT_BEGIN_DECLS
 

@@ -115,51 +115,6 @@ int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, co
 int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Formats a listing. Since: 0.1 */
-struct btrkit_fiemap_printer;
-
-/** Flags of btrkit_fiemap_printer_create(). Since: 0.1 */
-enum btrkit_fiemap_printer_flags {
-	BTRKIT_FIEMAP_OWNERS = 1 << 0	/**< also print all references to each extent */
-};
-
-/**
- * Creates a printer for listings of @p fs.
- *
- * @param flags	enum btrkit_fiemap_printer_flags
- * @param ret	receives the printer; free it with btrkit_fiemap_printer_finish() before @p fs is closed
- * @return 0; -EINVAL: unknown format or flag; -ENOMEM
- * Since: 0.1
- */
-int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsigned flags, btrkit_write_fn write,
-				 void *ctx, struct btrkit_fiemap_printer **ret,
-				 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/**
- * Returns the sink that formats a listing.
- *
- * @return a sink for btrkit_fiemap_path() or btrkit_fiemap_all(), owned by the printer
- * Since: 0.1
- */
-const struct btrkit_fiemap_sink *btrkit_fiemap_printer_sink(struct btrkit_fiemap_printer *printer);
-
-/**
- * Ends the current file without what would follow its last row in a text, because its listing failed.
- *
- * Since: 0.1
- */
-void btrkit_fiemap_printer_break_off(struct btrkit_fiemap_printer *printer);
-
-/**
- * Writes the remaining output and frees the printer. NULL is allowed.
- *
- * @param complete	false after a failure: omits what would end the last file of a text, and the header of an empty
- *		JSON listing
- * @return 0, or what the write callback returned
- * Since: 0.1
- */
-int btrkit_fiemap_printer_finish(struct btrkit_fiemap_printer *printer, bool complete);
-
 BTRKIT_END_DECLS
 
 #endif

@@ -57,6 +57,16 @@ int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t l
 int btrkit_file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *start, uint64_t *length,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Calls @p fn once with the target of a symbolic link.
+ *
+ * @return 0; -ENOENT: no such subvolume or inode; -EINVAL: not a symbolic link; what @p fn returned; -EUCLEAN, -EIO,
+ *	   -ENXIO, -ENOMEM
+ * Since: 0.2
+ */
+int btrkit_link_target(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_path_fn fn, void *ctx,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 BTRKIT_END_DECLS
 
 #endif

@@ -202,7 +202,8 @@ struct btrkit_fs_info {
 	unsigned super_mirror;		/**< the copy that was used: 0, 1 or 2 */
 	const char *csum_name;		/**< a constant string */
 	uint64_t log_root;		/**< logical address of the log root tree; 0: no log tree */
-	uint64_t reserved[7];	/**< 0 */
+	uint64_t data_copies;		/**< most copies that any chunk with data has. Since: 0.2 */
+	uint64_t reserved[6];	/**< 0 */
 };
 
 /** Returns the main values of the superblock in @p info. Since: 0.1 */

@@ -97,7 +97,7 @@ int btrkit_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrk
  */
 #define BTRKIT_EMPTY_SUBVOLUME 2
 
-/** A directory entry. Since: 0.1 */
+/** A directory entry. Never grows. Since: 0.1 */
 struct btrkit_dir_entry {
 	const char *name;	/**< not terminated; valid only during the call */
 	size_t name_len;
@@ -152,6 +152,42 @@ typedef int (*btrkit_lost_fn)(void *ctx, const struct btrkit_error *what);
  */
 int btrkit_inode_entries_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn,
 				btrkit_lost_fn lost, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Guards a walk through all directories below a directory. Entries of a damaged filesystem may lead to a directory from
+ * several places or back up, which could make a walk endless or exponentially long. With this guard each directory is
+ * entered at most once: it must have exactly one name, which its inode confirms, and a subvolume is only entered where
+ * it is found first.
+ *
+ * Since: 0.2
+ */
+struct btrkit_descent;
+
+/**
+ * Begins a walk at directory @p inode of subvolume @p root.
+ *
+ * @param ret	receives the guard; free it with btrkit_descent_end() before @p fs is closed
+ * @return 0; -ENOMEM
+ * Since: 0.2
+ */
+int btrkit_descent_begin(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct btrkit_descent **ret,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Frees the guard @p d. NULL is allowed. @return NULL. Since: 0.2 */
+struct btrkit_descent *btrkit_descent_end(struct btrkit_descent *d);
+
+/**
+ * Finds out whether the directory that an entry leads to may be entered.
+ *
+ * @param d	the guard of this walk
+ * @param root	subvolume of the directory that has the entry
+ * @param inode	that directory
+ * @param entry	an entry of a directory; not that of #BTRKIT_EMPTY_SUBVOLUME
+ * @return 0; -EUCLEAN: it has another name, or was entered before; -EIO, -ENXIO, -ENOMEM
+ * Since: 0.2
+ */
+int btrkit_descent_enter(struct btrkit_descent *d, uint64_t root, uint64_t inode, const struct btrkit_dir_entry *entry,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** An extended attribute, valid only during the call. Since: 0.1 */
 struct btrkit_xattr {

@@ -8,7 +8,9 @@
  */
 
 #include <btrkit/device.h>
+#include <btrkit/error.h>
 #include <btrkit/filesystem.h>
+#include <btrkit/inode.h>
 
 BTRKIT_BEGIN_DECLS
 
@@ -17,7 +19,9 @@ enum btrkit_subvolumes_flags {
 	BTRKIT_SUBVOLUMES_DELETED = 1 << 0,	/**< also those that are being deleted, which have no path */
 	BTRKIT_SUBVOLUMES_ONLY_DELETED = 1 << 1,	/**< only those that are being deleted */
 	BTRKIT_SUBVOLUMES_READONLY = 1 << 2,	/**< only read-only ones */
-	BTRKIT_SUBVOLUMES_SNAPSHOTS = 1 << 3	/**< only snapshots */
+	BTRKIT_SUBVOLUMES_SNAPSHOTS = 1 << 3,	/**< only snapshots */
+	/** Also find out which is the default subvolume and which snapshots each has. Since: 0.2 */
+	BTRKIT_SUBVOLUMES_RELATIONS = 1 << 4
 };
 
 /** Sort keys of subvolumes. Since: 0.1 */
@@ -48,30 +52,111 @@ struct btrkit_subvolumes_options {
 /** All subvolumes that are not being deleted, sorted by id. Since: 0.1 */
 #define BTRKIT_SUBVOLUMES_OPTIONS_INIT { 0, NULL, 0, 0, 0, UINT64_MAX, 0, UINT64_MAX, { 0 } }
 
-/**
- * Prints subvolumes except the top level: as text in the format of `btrfs subvolume list -pcguqR`, as tab-separated
- * values, or as JSON Lines with all members of root items and the ids of the snapshots of each. Any order other than by
- * id keeps all listed subvolumes in memory.
- *
- * @return 0; -EINVAL: unknown flag, key or format; -EUCLEAN, -EIO, -ENXIO, -ENOMEM; or what @p write returned
- * Since: 0.1
- */
-int btrkit_subvolumes_print(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts,
-			    enum btrkit_format format, btrkit_write_fn write, void *ctx,
-			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/** Bits of @c flags of struct btrkit_subvolume_item. Since: 0.2 */
+#define BTRKIT_SUBVOLUME_FLAG_READ_ONLY (1ull << 0)
+#define BTRKIT_SUBVOLUME_FLAG_DEAD (1ull << 48) /**< Linux is deleting it */
+
+/** Everything that is known about a subvolume. Generations are those of transactions. Since: 0.2 */
+struct btrkit_subvolume_item {
+	uint64_t id;		/**< objectid of its tree */
+	uint64_t parent;	/**< subvolume that contains it; 0: none */
+	uint64_t generation;	/**< of the last change */
+	uint64_t otransid, ctransid;	/**< generations in which it was created, and its inodes last changed */
+	uint64_t stransid, rtransid;	/**< generations of the sent source, and in which it was received */
+	struct btrkit_time otime, ctime, stime, rtime;	/**< when that was */
+	uint64_t last_snapshot;	/**< generation of the latest snapshot of it */
+	uint64_t bytenr;	/**< logical address of its root */
+	uint64_t bytes_used;	/**< bytes of its tree blocks */
+	uint64_t flags;		/**< BTRKIT_SUBVOLUME_FLAG_*, and unknown ones as on disk */
+	uint8_t level;		/**< of its root */
+	bool read_only;
+	bool deleted;		/**< it is being deleted */
+	bool is_default;	/**< it is the default subvolume; only with #BTRKIT_SUBVOLUMES_RELATIONS */
+	uint8_t uuid[16];
+	uint8_t parent_uuid[16];	/**< of the subvolume that it is a snapshot of; otherwise zeros */
+	uint8_t received_uuid[16];
+	/** Path from the top level, without a leading slash and not terminated; NULL: it has none. */
+	const char *path;
+	size_t path_len;
+	/** Objectids of the snapshots of it, ascending; only with #BTRKIT_SUBVOLUMES_RELATIONS. */
+	const uint64_t *snapshots;
+	size_t num_snapshots;
+	uint64_t reserved[4];	/**< 0 */
+};
+
+/** Receives a subvolume, valid only during the call. Returns 0, or a negative errno that stops the work. Since: 0.2 */
+typedef int (*btrkit_subvolume_fn)(void *ctx, const struct btrkit_subvolume_item *subvolume);
 
 /**
- * Prints statistics of trees: levels, blocks and bytes per level, items and bytes per type. As text or JSON Lines. A
- * tree that cannot be read completely is printed with the reason, and the others follow.
+ * Calls a function for each subvolume except the top level. Any order other than by id keeps all of them in memory.
+ *
+ * @param opts	NULL: all that are not being deleted, sorted by id
+ * @return 0; -EINVAL: unknown flag or key; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
+ * Since: 0.2
+ */
+int btrkit_subvolumes(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts, btrkit_subvolume_fn fn,
+		      void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Returns what is known about one subvolume, without its path and #BTRKIT_SUBVOLUMES_RELATIONS.
+ *
+ * @param id	its objectid
+ * @return 0; -ENOENT: no such subvolume, or it is being deleted; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
+ * Since: 0.2
+ */
+int btrkit_subvolume_get(struct btrkit_fs *fs, uint64_t id, struct btrkit_subvolume_item *ret,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Number of levels that a tree may have. Since: 0.2 */
+#define BTRKIT_TREE_LEVELS 8
+
+/** The blocks of one level of a tree. Never grows. Since: 0.2 */
+struct btrkit_tree_level {
+	uint64_t blocks;
+	uint64_t items;		/**< of leaves, level 0; above it, pointers to other blocks */
+	uint64_t used;		/**< bytes, headers included */
+};
+
+/** The items of one type. Never grows. Since: 0.2 */
+struct btrkit_tree_items {
+	uint64_t count;
+	uint64_t bytes;		/**< of their contents */
+	uint64_t objectid;	/**< of one of them: some types have another meaning with special objectids */
+};
+
+/** The size of a tree. Since: 0.2 */
+struct btrkit_tree_stats {
+	uint64_t tree;		/**< objectid */
+	uint64_t key_offset;	/**< of the key of its root item; 0: there is none */
+	uint64_t bytenr;	/**< logical address of its root */
+	uint64_t generation;
+	uint32_t nodesize;	/**< bytes of each block */
+	unsigned num_levels;
+	struct btrkit_tree_level levels[BTRKIT_TREE_LEVELS];
+	struct btrkit_tree_items types[256];	/**< by the type of the key */
+	uint64_t inline_bytes;	/**< of files, as stored in the tree */
+	const struct btrkit_error *damage;	/**< why it could not be read to its end; NULL: all was counted */
+	uint64_t reserved[4];	/**< 0 */
+};
+
+/**
+ * Receives the size of a tree, valid only during the call. Returns 0, or a negative errno that stops the work.
+ *
+ * Since: 0.2
+ */
+typedef int (*btrkit_tree_stats_fn)(void *ctx, const struct btrkit_tree_stats *stats);
+
+/**
+ * Counts the blocks and items of trees. Of a tree that cannot be read completely, what could be read is counted.
  *
  * @param trees	@p n objectids
  * @param n	number of trees; 0: the root tree, the chunk tree and all trees in the root tree
- * @return 0; -EINVAL: unknown format; -ENOENT: no such tree; -ENOMEM; what @p write returned; -EUCLEAN, -EIO, -ENXIO:
- *	   the first failure, after everything was printed
- * Since: 0.1
+ * @return 0, even if a tree is damaged; -ENOENT: no such tree; -ENOMEM; what @p fn returned; -EUCLEAN, -EIO, -ENXIO: of
+ *	   the root tree, from which the others are known
+ * Since: 0.2
  */
-int btrkit_tree_stats_print(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum btrkit_format format,
-			    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_tree_stats(struct btrkit_fs *fs, const uint64_t *trees, size_t n, btrkit_tree_stats_fn fn, void *ctx,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** One side of a comparison. Never grows. Since: 0.1 */
 struct btrkit_diff_side {
@@ -79,30 +164,34 @@ struct btrkit_diff_side {
 	uint64_t tree;	/**< objectid; 0: all trees, each compared with that of the same objectid */
 };
 
-/** Flags of btrkit_diff_print(). Since: 0.1 */
-enum btrkit_diff_flags {
-	BTRKIT_DIFF_HIDE_NAMES = 1 << 0,	/**< as BTRKIT_DUMP_HIDE_NAMES */
-	BTRKIT_DIFF_BRIEF = 1 << 1		/**< without the contents of items */
+/** An item that only one side has, or that differs. Since: 0.2 */
+struct btrkit_diff_item {
+	uint64_t tree;		/**< objectid; that of the first side if both have the tree */
+	uint64_t key_offset;	/**< of the root item of the tree, see struct btrkit_tree_stats */
+	struct btrkit_key key;
+	const void *a, *b;	/**< contents on either side; NULL: that side has no such item */
+	uint32_t a_size, b_size;
+	uint64_t reserved[2];	/**< 0 */
 };
 
+/** Receives a difference, valid only during the call. Returns 0, or a negative errno that stops the work. Since: 0.2 */
+typedef int (*btrkit_diff_fn)(void *ctx, const struct btrkit_diff_item *item);
+
 /**
- * Prints the items that exist on one side only or differ, in key order. As text, with `-` and `+` before the items of
- * the first and the second side, or as JSON Lines.
+ * Calls a function for each item that exists on one side only or differs, tree by tree, in key order. What the contents
+ * mean, btrkit_dump_item() prints.
  *
  * Blocks that both sides share, as snapshots do, are not read. That needs the same handle on both sides, because blocks
  * of different filesystems may differ even if their addresses and generations are equal.
  *
  * @param a	the first side
  * @param b	the second side; both may have the same handle
- * @param flags	enum btrkit_diff_flags
- * @param differ	receives whether there are differences
- * @return 0; -EINVAL: only one side has a tree, or unknown format or flag; -ENOENT: no such tree; -EUCLEAN, -EIO,
- *	   -ENXIO, -ENOMEM; or what @p write returned
- * Since: 0.1
+ * @return 0; -EINVAL: only one side has a tree; -ENOENT: no such tree; what @p fn returned; -EUCLEAN, -EIO, -ENXIO,
+ *	   -ENOMEM
+ * Since: 0.2
  */
-int btrkit_diff_print(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, unsigned flags,
-		      enum btrkit_format format, btrkit_write_fn write, void *ctx, bool *differ,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, btrkit_diff_fn fn, void *ctx,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

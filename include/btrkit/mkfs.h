@@ -262,8 +262,12 @@ struct btrkit_mkfs_result {
 	const char *compressor;
 	uint64_t verified;	  /**< inodes compared with the source and found equal */
 	uint64_t verified_bytes;  /**< the same in bytes of files */
+<<<<<<< HEAD
 	/** With BTRKIT_SOURCE_ACCEPT_CHANGES: files and directories that changed; warning() names the first 20. */
 	uint64_t changed;
+=======
+	const char *csum_name;	  /**< of the checksums: a constant string. Since: 0.2 */
+>>>>>>> c350eef4 (print: printers leave the library, which gives the same facts as structures)
 	uint64_t reserved[7];	/**< 0 */
 };
 
@@ -297,20 +301,6 @@ int btrkit_mkfs_min_size(const struct btrkit_mkfs_options *opts, size_t n, uint6
  */
 int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_mkfs_options *opts,
 		struct btrkit_mkfs_result *result, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/**
- * Prints the result of btrkit_mkfs() as JSON Lines: a header and one object.
- *
- * @param opts	the options that were used; if @c made is set, sizes and UUIDs of the devices are printed too
- * @param result	what was created
- * @param names	names of the devices
- * @param n	number of devices; 0: list none
- * @return 0; -EINVAL: invalid options; -ENOMEM; what @p write returned
- * Since: 0.1
- */
-int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *opts, const struct btrkit_mkfs_result *result,
-			     const char *const *names, size_t n, btrkit_write_fn write, void *ctx,
-			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

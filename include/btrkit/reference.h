@@ -57,11 +57,10 @@ struct btrkit_allocation {
 int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_allocation *ret,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Flags of btrkit_logical_references() and btrkit_logical_references_print(). Since: 0.1 */
+/** Flags of btrkit_logical_references(). Since: 0.1 */
 enum btrkit_logical_flags {
 	/** Report all references to the extent, not only those to the byte at the address. */
-	BTRKIT_LOGICAL_WHOLE_EXTENT = 1 << 0,
-	BTRKIT_LOGICAL_NO_PATHS = 1 << 1	/**< print inodes instead of paths */
+	BTRKIT_LOGICAL_WHOLE_EXTENT = 1 << 0
 };
 
 /**
@@ -77,30 +76,6 @@ enum btrkit_logical_flags {
  */
 int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
 			      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/**
- * Prints the files that contain the byte at a logical address. Text has one line for each path from the top level, with
- * characters that would end the line escaped as in C. A file without a name, or with #BTRKIT_LOGICAL_NO_PATHS every
- * file, is printed as `inode N offset N root N`. JSON Lines have an object for each path, and for each reference
- * without one.
- *
- * @param address	logical address
- * @param flags	enum btrkit_logical_flags
- * @return as btrkit_logical_references(), or what @p write returned; -EINVAL: also an unknown format
- * Since: 0.1
- */
-int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags, enum btrkit_format format,
-				    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/**
- * Prints the paths of an inode from the top level, in the same formats.
- *
- * @return 0; -EINVAL: unknown format; -ENOENT: no such subvolume or inode, or it has no name; what @p write returned;
- *	   -EUCLEAN, -EIO, -ENXIO, -ENOMEM
- * Since: 0.1
- */
-int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,
-			     btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

@@ -112,16 +112,6 @@ struct btrkit_space_sink {
 int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *sink, struct btrkit_space_summary *ret,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/**
- * Prints the status of both caches: block groups, leftovers, and finally the summary.
- *
- * @param ret	receives the summary; may be NULL
- * @return as btrkit_space_status(), or what @p write returned; -EINVAL: unknown format
- * Since: 0.1
- */
-int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
-			      struct btrkit_space_summary *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
 /** Flags of struct btrkit_space_change_options. Since: 0.1 */
 enum btrkit_space_change_flags {
 	/** Change nothing, and report what would be changed. The filesystem may have been opened for reading. */

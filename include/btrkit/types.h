@@ -49,7 +49,11 @@ struct btrkit_error;
 struct btrkit_io;
 struct btrkit_fs;
 
-/** Key of an item, in CPU byte order. Keys are ordered by objectid, then type, then offset. Since: 0.1 */
+/**
+ * Key of an item, in CPU byte order. Keys are ordered by objectid, then type, then offset. Never grows.
+ *
+ * Since: 0.1
+ */
 struct btrkit_key {
 	uint64_t objectid;
 	uint8_t type;
@@ -73,8 +77,7 @@ enum btrkit_compression {
 typedef int (*btrkit_write_fn)(void *ctx, const void *data, size_t len);
 
 /**
- * Output formats. All functions that take a format accept text and JSON. TSV is for struct btrkit_fiemap_printer,
- * struct btrkit_usage_printer and btrkit_subvolumes_print(); other functions refuse it with -EINVAL.
+ * Output formats. Functions of the library that take a format accept text and JSON, and refuse TSV with -EINVAL.
  *
  * Since: 0.1
  */
@@ -107,6 +110,14 @@ typedef int (*btrkit_damage_fn)(void *ctx, const struct btrkit_error *what);
  * Since: 0.1
  */
 typedef void (*btrkit_note_fn)(void *ctx, const char *line);
+
+/**
+ * Reports something that could not be read or was left out. @p path has @p len bytes, is not terminated, and is valid
+ * only during the call, as is @p what. Returns 0 to continue, or a negative errno that stops the work.
+ *
+ * Since: 0.1
+ */
+typedef int (*btrkit_problem_fn)(void *ctx, const char *path, size_t len, const struct btrkit_error *what);
 
 BTRKIT_END_DECLS
 

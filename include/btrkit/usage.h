@@ -152,6 +152,42 @@ void btrkit_usage_get_set(const struct btrkit_usage *u, size_t i, struct btrkit_
 			  size_t max);
 
 /**
+ * Returns owner number @p i in the order in which owners that share much are neighbours, so that sets are few runs of
+ * it.
+ *
+ * @param i	place in that order, less than the number of owners
+ * @return the number of an owner
+ * Since: 0.2
+ */
+size_t btrkit_usage_in_order(const struct btrkit_usage *u, size_t i);
+
+/** Owners that follow each other in the order of btrkit_usage_in_order(). Never grows. Since: 0.2 */
+struct btrkit_usage_run {
+	uint32_t first, last; /**< places in that order */
+};
+
+/**
+ * Returns set number @p set as runs of owners, which take far less than the owners one by one.
+ *
+ * @param set	number of the set
+ * @param runs	receives its first @p max runs, ascending and apart; may be NULL if @p max is 0
+ * @param max	size of @p runs
+ * @return the number of runs that it has
+ * Since: 0.2
+ */
+size_t btrkit_usage_get_runs(const struct btrkit_usage *u, size_t set, struct btrkit_usage_run *runs, size_t max);
+
+/**
+ * Returns whether btrkit_usage_load() reported damage in the block or item where @p what happened, so that it need not
+ * be reported again.
+ *
+ * @param what	what failed
+ * @return whether it is known
+ * Since: 0.2
+ */
+bool btrkit_usage_was_reported(const struct btrkit_usage *u, const struct btrkit_error *what);
+
+/**
  * Returns what deleting exactly these owners would free: what nothing else reaches.
  *
  * @param owners	@p n numbers in any order; duplicates are allowed
@@ -240,97 +276,6 @@ struct btrkit_usage_types {
 
 /** Returns data by storage type in @p ret, a struct btrkit_usage_types. Since: 0.1 */
 void btrkit_usage_get_types(const struct btrkit_usage *u, struct btrkit_usage_types *ret);
-
-/** Flags of struct btrkit_usage_print_options. Since: 0.1 */
-enum btrkit_usage_print_flags {
-	BTRKIT_USAGE_BYTES = 1 << 0	/**< sizes in bytes in text too; other formats always have bytes */
-};
-
-/** Options of btrkit_usage_printer_create(). Initialise with BTRKIT_USAGE_PRINT_OPTIONS_INIT. Since: 0.1 */
-struct btrkit_usage_print_options {
-	unsigned flags;				/**< enum btrkit_usage_print_flags; unknown ones are refused */
-	enum btrkit_format format;
-	/**
-	 * Called if the path of a subvolume, or what prevents its deletion, cannot be determined: that is left out.
-	 * Not called again for damage that btrkit_usage_load() reported. A value other than 0, a negative errno, stops
-	 * the work. NULL: the first such failure stops it.
-	 */
-	btrkit_damage_fn damage;
-	void *damage_ctx;
-	uint64_t reserved[4];	/**< 0 */
-};
-
-#define BTRKIT_USAGE_PRINT_OPTIONS_INIT BTRKIT_ZEROS
-
-/** Formats a result. Only one thread at a time may use it. Since: 0.1 */
-struct btrkit_usage_printer;
-
-/**
- * Creates a printer.
- *
- * @param u	a result for @p fs; both must outlive the printer
- * @param ret	receives the printer; free it with btrkit_usage_printer_finish()
- * @return 0; -EINVAL: unknown flags or format; -ENOMEM
- * Since: 0.1
- */
-int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage *u,
-				const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
-				struct btrkit_usage_printer **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/**
- * Prints all owners, and the totals.
- *
- * @return 0; -ENOMEM; what a callback in the options returned; -EUCLEAN, -EIO, -ENXIO without a damage callback; or
- *	   what the write callback returned
- * Since: 0.1
- */
-int btrkit_usage_printer_owners(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/**
- * Prints what deleting exactly these owners would free, and which of them Linux would refuse to delete.
- *
- * @param owners	@p n numbers, ascending and without duplicates
- * @param n	number of elements
- * @return as btrkit_usage_freed(), or as btrkit_usage_printer_owners()
- * Since: 0.1
- */
-int btrkit_usage_printer_freed(struct btrkit_usage_printer *printer, const uint32_t *owners, size_t n,
-			       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/** Prints what each pair of owners shares. @return 0; -ENOMEM; or what the write callback returned. Since: 0.1 */
-int btrkit_usage_printer_matrix(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/** Prints data by storage type. @return 0, or what the write callback returned. Since: 0.1 */
-int btrkit_usage_printer_types(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
-
-/** Prints each data extent with its owners. @return 0, or what the write callback returned. Since: 0.1 */
-int btrkit_usage_printer_extents(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
-
-/**
- * Writes the remaining output and frees the printer. NULL is allowed.
- *
- * @return 0, or what the write callback returned
- * Since: 0.1
- */
-int btrkit_usage_printer_finish(struct btrkit_usage_printer *printer);
-
-struct btrkit_usage_paths;
-
-/**
- * Prints a complete HTML page with a map of exclusive and shared space, the usage of each subvolume, and a selection of
- * subvolumes for which it tells, to the byte, what deleting them would free (see btrkit_usage_freed()). The page needs
- * no network and loads nothing. Equal filesystems give equal pages.
- *
- * @param u	the result for @p fs
- * @param paths	of usage_paths.h: adds a map of the 20,000 directories whose deletion would free the most; NULL: none
- * @param opts	flags and format must be 0; NULL: all defaults
- * @param write	receives the page in pieces; if it fails, the page is incomplete
- * @return 0; -EINVAL: flags or format are set; -ENOMEM; or as btrkit_usage_printer_owners()
- * Since: 0.1
- */
-int btrkit_usage_html_print(struct btrkit_fs *fs, const struct btrkit_usage *u, const struct btrkit_usage_paths *paths,
-			    const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
-			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

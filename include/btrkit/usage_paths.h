@@ -127,16 +127,6 @@ void btrkit_usage_paths_get(const struct btrkit_usage_paths *p, size_t i, struct
  */
 int btrkit_usage_paths_find(const struct btrkit_usage_paths *p, uint64_t root, size_t *ret) BTRKIT_MUST_CHECK;
 
-/**
- * Prints all directories with their paths.
- *
- * @param paths	of the same result as the printer
- * @return 0; -ENOMEM; or what the write callback returned
- * Since: 0.1
- */
-int btrkit_usage_printer_paths(struct btrkit_usage_printer *printer, const struct btrkit_usage_paths *paths,
-			       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
 BTRKIT_END_DECLS
 
 #endif

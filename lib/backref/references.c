@@ -461,7 +461,7 @@ int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned f
 	struct references r;
 	int ret;
 
-	if (flags & ~(BTRKIT_LOGICAL_WHOLE_EXTENT | BTRKIT_LOGICAL_NO_PATHS))
+	if (flags & ~(unsigned)BTRKIT_LOGICAL_WHOLE_EXTENT)
 		return err_set(err, BTRKIT_INVALID, "unknown flags");
 	ret = btrkit_logical_find(fs, address, &found, err);
 	if (ret)

@@ -12,3 +12,10 @@ const struct btrkit_check_code *btrkit_check_codes(size_t *n)
 	*n = CHECK_NUM_CODES;
 	return codes;
 }
+
+const char *btrkit_check_severity_name(enum btrkit_check_severity severity)
+{
+	static const char *const names[] = { "refused", "misbehaves", "leftover" };
+
+	return (unsigned)severity < BTRKIT_CHECK_SEVERITIES ? names[severity] : NULL;
+}

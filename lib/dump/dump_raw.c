@@ -9,7 +9,7 @@
 #include "lib/base/err.h"
 #include "lib/format/items/render.h"
 #include "lib/format/key_names.h"
-#include "lib/report/list.h"
+#include "lib/base/emit_list.h"
 #include "lib/tree/filesystem.h"
 #include "lib/volume/volume.h"
 

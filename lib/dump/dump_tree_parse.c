@@ -67,6 +67,11 @@ static int parse_number(const char *s, uint64_t *ret)
 	return 0;
 }
 
+const char *btrkit_item_type_name(uint64_t objectid, uint8_t type)
+{
+	return key_type_name(objectid, type);
+}
+
 int btrkit_item_type_parse(const char *name, uint8_t *ret)
 {
 	size_t n;

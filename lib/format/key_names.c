@@ -91,13 +91,6 @@ int objectid_by_name(const char *name, uint64_t *ret)
 	return -ENOENT;
 }
 
-const char *key_type_name(uint64_t objectid, uint8_t type)
-{
-	const struct item_type *row = item_type_find(&KEY(objectid, type, 0));
-
-	return row ? row->name : NULL;
-}
-
 static char *put_string(char *to, const char *s)
 {
 	const size_t len = strlen(s);

@@ -11,7 +11,7 @@
 #include "lib/format/disk.h"
 #include "lib/format/ids.h"
 
-/* Name of a key type: "UNTYPED" for headers of the v1 cache, NULL for an unknown type. */
+/* Name of a key type: "UNTYPED" for headers of the v1 cache, NULL for an unknown type. In key_type.c. */
 const char *key_type_name(uint64_t objectid, uint8_t type);
 
 /* Prints the name of a key type, in JSON as "type_name". Unknown types are printed as "UNKNOWN." and the number. */

@@ -107,3 +107,37 @@ int descent_enter(struct descent *d, uint64_t root, uint64_t inode, const struct
 	cursor_release(&c);
 	return ret <= 0 ? ret : err_corrupt(err, NULL, "directory %" PRIu64 " has several names", e->inode);
 }
+
+struct btrkit_descent {
+	struct descent d;
+};
+
+int btrkit_descent_begin(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct btrkit_descent **ret,
+			 struct btrkit_error *err)
+{
+	struct btrkit_descent *d = malloc(sizeof(*d));
+	int r;
+
+	if (!d)
+		return err_nomem(err);
+	r = descent_begin(&d->d, fs, root, inode, err);
+	if (r)
+		btrkit_descent_end(d);
+	else
+		*ret = d;
+	return r;
+}
+
+struct btrkit_descent *btrkit_descent_end(struct btrkit_descent *d)
+{
+	if (d)
+		descent_end(&d->d);
+	free(d);
+	return NULL;
+}
+
+int btrkit_descent_enter(struct btrkit_descent *d, uint64_t root, uint64_t inode, const struct btrkit_dir_entry *entry,
+			 struct btrkit_error *err)
+{
+	return descent_enter(&d->d, root, inode, entry, err);
+}

@@ -206,6 +206,25 @@ int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t l
 	return let_go(f, read_file(f, offset, buf, len, got, err));
 }
 
+int btrkit_link_target(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_path_fn fn, void *ctx,
+		       struct btrkit_error *err)
+{
+	struct btrkit_inode i;
+	char *target;
+	size_t len;
+	int r = btrkit_inode_get(fs, root, inode, &i, err);
+
+	if (!r && !S_ISLNK(i.mode))
+		r = err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is not a symbolic link", inode);
+	if (!r)
+		r = file_link_target(fs, &i, &target, &len, err);
+	if (r)
+		return r;
+	r = fn(ctx, target, len);
+	free(target);
+	return r;
+}
+
 int file_link_target(struct btrkit_fs *fs, const struct btrkit_inode *i, char **ret, size_t *len,
 		     struct btrkit_error *err)
 {

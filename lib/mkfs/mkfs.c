@@ -200,6 +200,7 @@ static void tell_group(struct btrkit_mkfs_result *r, const struct mkfs_group *g)
 static void tell_result(const struct mkfs_plan *p, struct btrkit_mkfs_result *r)
 {
 	r->nodesize = p->opts.nodesize;
+	r->csum_name = p->rules.csum->name;
 	r->sectorsize = p->opts.sectorsize;
 	r->total_bytes = p->layout.total_bytes;
 	r->incompat = p->opts.incompat;

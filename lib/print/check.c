@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints the findings of a check as text or JSON Lines. */
+#include "lib/print/check.h"
+
 #include <btrkit/check.h>
 
 #include <inttypes.h>
@@ -7,14 +9,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/key_names.h"
-#include "lib/report/list.h"
-
-const char *btrkit_check_severity_name(enum btrkit_check_severity severity)
-{
-	static const char *const names[] = { "refused", "misbehaves", "leftover" };
-
-	return (unsigned)severity < BTRKIT_CHECK_SEVERITIES ? names[severity] : NULL;
-}
+#include "lib/base/emit_list.h"
 
 static void emit_code(struct emit *e, const char *kind, const struct btrkit_check_code *code)
 {
@@ -127,7 +122,7 @@ static void print_summary(struct emit *e, const struct btrkit_check_result *r, b
 	emit_object_end(e);
 }
 
-int btrkit_check_print(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_format format,
+int print_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_format format,
 		       btrkit_write_fn write, void *ctx, struct btrkit_check_result *ret, struct btrkit_error *err)
 {
 	struct btrkit_check_options own = BTRKIT_CHECK_OPTIONS_INIT;
@@ -151,7 +146,7 @@ int btrkit_check_print(struct btrkit_fs *fs, const struct btrkit_check_options *
 	return r;
 }
 
-int btrkit_check_codes_print(enum btrkit_format format, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+int print_check_codes(enum btrkit_format format, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	size_t n;
 	const struct btrkit_check_code *codes = btrkit_check_codes(&n);

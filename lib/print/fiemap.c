@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints a listing of extents as text, tab-separated values or JSON Lines. */
+#include "lib/print/fiemap.h"
+
 #include <btrkit/fiemap.h>
 
 #include <stdlib.h>
@@ -8,14 +10,12 @@
 #include "lib/base/digits.h"
 #include "lib/base/emit.h"
 #include "lib/base/err.h"
-#include "lib/tree/filesystem.h"
-#include "lib/volume/volume.h"
 
 /* More than seven numbers, what separates them, and all flags. */
 #define TEXT_ROW_ROOM 1024u
 #define TSV_NUMBERS_ROOM (4 * (DIGITS_ROOM + 1))
 
-struct btrkit_fiemap_printer {
+struct fiemap_printer {
 	struct emit emit;
 	struct btrkit_fiemap_sink sink;
 	enum btrkit_format format;
@@ -54,7 +54,7 @@ static unsigned at_least(unsigned v, unsigned min)
 	return v < min ? min : v;
 }
 
-static void end_text_file(struct btrkit_fiemap_printer *p)
+static void end_text_file(struct fiemap_printer *p)
 {
 	struct emit *e = &p->emit;
 
@@ -66,7 +66,7 @@ static void end_text_file(struct btrkit_fiemap_printer *p)
 	p->in_file = false;
 }
 
-static void begin_text_file(struct btrkit_fiemap_printer *p)
+static void begin_text_file(struct fiemap_printer *p)
 {
 	uint64_t block = 1ull << p->block_shift, blocks = (p->size >> p->block_shift) + !!(p->size & (block - 1));
 	struct emit *e = &p->emit;
@@ -89,7 +89,7 @@ static void begin_text_file(struct btrkit_fiemap_printer *p)
 
 static int append_tail(void *ctx, const void *data, size_t len)
 {
-	struct btrkit_fiemap_printer *p = ctx;
+	struct fiemap_printer *p = ctx;
 
 	if (p->tail_size - p->tail_len < len) {
 		size_t size = 2 * (p->tail_len + len);
@@ -105,7 +105,7 @@ static int append_tail(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-static int begin_tsv_file(struct btrkit_fiemap_printer *p)
+static int begin_tsv_file(struct fiemap_printer *p)
 {
 	struct emit *e = &p->escaped;
 
@@ -123,7 +123,7 @@ static int begin_tsv_file(struct btrkit_fiemap_printer *p)
 }
 
 /* Printed with the first file, or at the end if there was no error: a header alone would look like an empty listing. */
-static void print_json_header(struct btrkit_fiemap_printer *p)
+static void print_json_header(struct fiemap_printer *p)
 {
 	struct emit *e = &p->emit;
 
@@ -135,7 +135,7 @@ static void print_json_header(struct btrkit_fiemap_printer *p)
 
 static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 {
-	struct btrkit_fiemap_printer *p = ctx;
+	struct fiemap_printer *p = ctx;
 
 	print_json_header(p);
 	if (p->format == BTRKIT_FORMAT_TEXT)
@@ -175,7 +175,7 @@ static char *put(char *to, const char *words)
 	return to + len;
 }
 
-static char *put_flags(char *to, const struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+static char *put_flags(char *to, const struct fiemap_printer *p, const struct btrkit_extent *x)
 {
 	static const struct {
 		uint32_t flag;
@@ -200,14 +200,14 @@ static char *put_flags(char *to, const struct btrkit_fiemap_printer *p, const st
 	return x->logical + x->length >= p->size ? put(to, ",eof") : to;
 }
 
-static void text_header(struct btrkit_fiemap_printer *p)
+static void text_header(struct fiemap_printer *p)
 {
 	emit_textf(&p->emit, " ext: %*s %*s length: %*s flags:\n", (int)(p->logical_width * 2 + 3),
 		   "logical_offset:", (int)(p->physical_width * 2 + 3),
 		   "physical_offset:", (int)(p->physical_width + 1), "expected:");
 }
 
-static void text_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+static void text_row(struct fiemap_printer *p, const struct btrkit_extent *x)
 {
 	/* Inline data is shown in bytes. */
 	unsigned shift = x->flags & BTRKIT_EXTENT_INLINE ? 0 : p->block_shift;
@@ -248,7 +248,7 @@ static void text_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent
 	p->last = *x;
 }
 
-static void tsv_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+static void tsv_row(struct fiemap_printer *p, const struct btrkit_extent *x)
 {
 	struct emit *e = &p->emit;
 	char *to, *start = emit_room(e, sizeof(p->head) + TSV_NUMBERS_ROOM);
@@ -268,7 +268,7 @@ static void tsv_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent 
 }
 
 /* The caller closes the object. */
-static void begin_json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+static void begin_json_row(struct fiemap_printer *p, const struct btrkit_extent *x)
 {
 	struct emit *e = &p->emit;
 
@@ -282,14 +282,14 @@ static void begin_json_row(struct btrkit_fiemap_printer *p, const struct btrkit_
 	emit_name(e, "path", "", p->path, p->path_len);
 }
 
-static void json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+static void json_row(struct fiemap_printer *p, const struct btrkit_extent *x)
 {
 	begin_json_row(p, x);
 	emit_object_end(&p->emit);
 }
 
 /* Prints the row followed by its owners. */
-static void text_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
+static void text_owners(struct fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
 {
 	struct emit *e = &p->emit;
 
@@ -303,7 +303,7 @@ static void text_owners(struct btrkit_fiemap_printer *p, const struct btrkit_ref
 }
 
 /* Prints a line for each owner, which begins like the row. Without owners, print one line with empty columns. */
-static void tsv_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
+static void tsv_owners(struct fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
 {
 	struct emit *e = &p->emit;
 	const size_t line_end = 1;
@@ -323,7 +323,7 @@ static void tsv_owners(struct btrkit_fiemap_printer *p, const struct btrkit_refe
 	}
 }
 
-static void json_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
+static void json_owners(struct fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
 {
 	struct emit *e = &p->emit;
 
@@ -342,7 +342,7 @@ static void json_owners(struct btrkit_fiemap_printer *p, const struct btrkit_ref
 
 static int keep_row(void *ctx, const struct btrkit_extent *rows, size_t n)
 {
-	struct btrkit_fiemap_printer *p = ctx;
+	struct fiemap_printer *p = ctx;
 
 	if (n)
 		p->row_of = rows[0];
@@ -351,7 +351,7 @@ static int keep_row(void *ctx, const struct btrkit_extent *rows, size_t n)
 
 static int print_owners(void *ctx, const struct btrkit_reference *refs, size_t n)
 {
-	struct btrkit_fiemap_printer *p = ctx;
+	struct fiemap_printer *p = ctx;
 
 	if (p->format == BTRKIT_FORMAT_TEXT)
 		text_owners(p, refs, n);
@@ -364,7 +364,7 @@ static int print_owners(void *ctx, const struct btrkit_reference *refs, size_t n
 
 static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 {
-	struct btrkit_fiemap_printer *p = ctx;
+	struct fiemap_printer *p = ctx;
 
 	for (size_t i = 0; i < n; i++) {
 		if (p->format == BTRKIT_FORMAT_TEXT)
@@ -377,15 +377,15 @@ static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return emit_failed(&p->emit);
 }
 
-int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsigned flags, btrkit_write_fn write,
-				 void *ctx, struct btrkit_fiemap_printer **ret, struct btrkit_error *err)
+int fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsigned flags, btrkit_write_fn write,
+				 void *ctx, struct fiemap_printer **ret, struct btrkit_error *err)
 {
-	uint64_t blocks = fs->super.total_bytes / volume_data_factor(fs->volume) / fs->items.sectorsize;
-	struct btrkit_fiemap_printer *p;
+	struct fiemap_printer *p;
+	struct btrkit_fs_info info;
 
 	if (format != BTRKIT_FORMAT_TEXT && format != BTRKIT_FORMAT_TSV && format != BTRKIT_FORMAT_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
-	if (flags & ~BTRKIT_FIEMAP_OWNERS)
+	if (flags & ~PRINT_FIEMAP_OWNERS)
 		return err_set(err, BTRKIT_INVALID, "unknown flags");
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -398,28 +398,29 @@ int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format
 		return err_nomem(err);
 	}
 	p->sink = (struct btrkit_fiemap_sink){ print_file, print_rows, p, NULL };
-	if (flags & BTRKIT_FIEMAP_OWNERS) {
+	if (flags & PRINT_FIEMAP_OWNERS) {
 		p->sink.extents = keep_row;
 		p->sink.owners = print_owners;
 	}
 	p->format = format;
-	p->block_shift = (unsigned)__builtin_ctz(fs->items.sectorsize);
-	p->physical_width = at_least(log10_of(blocks), 10);
+	btrkit_fs_get_info(fs, &info);
+	p->block_shift = (unsigned)__builtin_ctz(info.sectorsize);
+	p->physical_width = at_least(log10_of(info.total_bytes / info.data_copies / info.sectorsize), 10);
 	*ret = p;
 	return 0;
 }
 
-const struct btrkit_fiemap_sink *btrkit_fiemap_printer_sink(struct btrkit_fiemap_printer *p)
+const struct btrkit_fiemap_sink *fiemap_printer_sink(struct fiemap_printer *p)
 {
 	return &p->sink;
 }
 
-void btrkit_fiemap_printer_break_off(struct btrkit_fiemap_printer *p)
+void fiemap_printer_break_off(struct fiemap_printer *p)
 {
 	p->in_file = false;
 }
 
-int btrkit_fiemap_printer_finish(struct btrkit_fiemap_printer *p, bool complete)
+int fiemap_printer_finish(struct fiemap_printer *p, bool complete)
 {
 	int ret;
 

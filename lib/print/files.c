@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <btrkit/file.h>
+
 #include "lib/base/err.h"
 
 static const struct {
@@ -76,6 +78,36 @@ void time_member_emit(struct emit *e, const char *key, const struct btrkit_time 
 	emit_s64(e, "sec", "", t->sec);
 	emit_u64(e, "nsec", "", t->nsec);
 	emit_object_end(e);
+}
+
+struct target {
+	char *text;
+	size_t len;
+};
+
+static int keep_target(void *ctx, const char *text, size_t len)
+{
+	struct target *t = ctx;
+
+	t->text = malloc(len + 1);
+	if (!t->text)
+		return -ENOMEM;
+	memcpy(t->text, text, len);
+	t->text[len] = '\0';
+	t->len = len;
+	return 0;
+}
+
+int link_target(struct btrkit_fs *fs, const struct btrkit_inode *i, char **ret, size_t *len, struct btrkit_error *err)
+{
+	struct target t = { NULL, 0 };
+	int r = btrkit_link_target(fs, i->root, i->inode, keep_target, &t, err);
+
+	if (r)
+		return r == -ENOMEM ? err_nomem(err) : r;
+	*ret = t.text;
+	*len = t.len;
+	return 0;
 }
 
 char *path_tidy(const char *path)

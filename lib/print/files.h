@@ -5,7 +5,6 @@
 /* Common functions of ls and stat. */
 
 #include <btrkit/inode.h>
-#include <btrkit/listing.h>
 
 #include "lib/base/emit.h"
 
@@ -29,6 +28,10 @@ const char *type_text(uint32_t mode);
 void inode_members_emit(struct emit *e, const struct btrkit_inode *i);
 /* Prints a time as a member with seconds and nanoseconds. */
 void time_member_emit(struct emit *e, const char *key, const struct btrkit_time *t);
+
+/* Reads the target of a symbolic link, and ends it with a null byte. The caller frees it. @return 0; <0 */
+int link_target(struct btrkit_fs *fs, const struct btrkit_inode *i, char **ret, size_t *len,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Copies a path without leading and trailing slashes, empty components and ".". The caller frees it. @return NULL: out

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints devices, chunks and locations as text or JSON Lines. */
+#include "lib/print/layout.h"
+
 #include <btrkit/device.h>
 
 #include <string.h>
 
 #include "lib/format/key_names.h"
-#include "lib/report/list.h"
+#include "lib/base/emit_list.h"
 
 static int print_device(void *ctx, const struct btrkit_device *d)
 {
@@ -90,7 +92,7 @@ static int print_copy(void *ctx, const struct btrkit_copy *c)
 	return emit_failed(e);
 }
 
-int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
+int print_devices(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			 struct btrkit_error *err)
 {
 	struct emit e;
@@ -99,7 +101,7 @@ int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit
 	return ret ? ret : list_end(&e, btrkit_devices(fs, print_device, &e, err));
 }
 
-int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
+int print_chunks(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			struct btrkit_error *err)
 {
 	struct emit e;
@@ -108,7 +110,7 @@ int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_
 	return ret ? ret : list_end(&e, btrkit_chunks(fs, print_chunk, &e, err));
 }
 
-int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_format format,
+int print_logical_copies(struct btrkit_fs *fs, uint64_t logical, enum btrkit_format format,
 				btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <btrkit/listing.h>
+
+#include "lib/print/ls.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -7,14 +8,13 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <btrkit/file.h>
 #include <btrkit/inode.h>
 
 #include "lib/base/err.h"
 #include "lib/format/items/render.h"
-#include "lib/fs/descent.h"
-#include "lib/fs/file.h"
 #include "lib/print/files.h"
-#include "lib/report/list.h"
+#include "lib/base/emit_list.h"
 
 /* A directory entry, or a path given by the caller. */
 struct entry {
@@ -42,7 +42,7 @@ struct folder {
 
 struct ls {
 	struct btrkit_fs *fs;
-	const struct btrkit_ls_options *opts;
+	const struct print_ls_options *opts;
 	struct emit e;
 	struct problems problems;
 	struct folder *pending;	/* directories to list, the next one first */
@@ -114,7 +114,7 @@ static int load(struct ls *ls, const char *dir, struct entry *x)
 	ret = btrkit_inode_get(ls->fs, x->root, x->inode, &x->i, &what);
 	x->is_known = !ret;
 	if (!ret && S_ISLNK(x->i.mode))
-		ret = file_link_target(ls->fs, &x->i, &x->target, &x->target_len, &what);
+		ret = link_target(ls->fs, &x->i, &x->target, &x->target_len, &what);
 	if (!ret)
 		return 0;
 	path = dir ? join(dir, x->name, x->len) : strdup(x->name);
@@ -219,11 +219,11 @@ static void print_text(struct ls *ls, const struct entry *x, const struct widths
 {
 	struct emit *e = &ls->e;
 
-	if (ls->opts->flags & BTRKIT_LS_INODE) {
+	if (ls->opts->flags & PRINT_LS_INODE) {
 		emit_u64_wide(e, NULL, "", x->inode, w->inode);
 		emit_text(e, " ");
 	}
-	if (ls->opts->flags & BTRKIT_LS_LONG)
+	if (ls->opts->flags & PRINT_LS_LONG)
 		print_long(e, x, w);
 	emit_name_escaped(e, NULL, "", x->name, x->len, false);
 	if (x->target)
@@ -260,7 +260,7 @@ static int print_entries(struct ls *ls, const char *dir, struct entries *l)
 	struct widths w;
 	int ret = 0;
 
-	if (ls->opts->flags & BTRKIT_LS_LONG)
+	if (ls->opts->flags & PRINT_LS_LONG)
 		for (size_t i = 0; i < l->n && !ret; i++)
 			ret = load(ls, dir, &l->at[i]);
 	w = measure(l);
@@ -305,7 +305,7 @@ static void free_folder(struct folder *f)
 }
 
 /* Lists the subdirectories of a directory next, in their order. */
-static int push_folders(struct ls *ls, const struct folder *f, struct descent *d, const struct entries *l)
+static int push_folders(struct ls *ls, const struct folder *f, struct btrkit_descent *d, const struct entries *l)
 {
 	int ret = 0;
 
@@ -318,7 +318,7 @@ static int push_folders(struct ls *ls, const struct folder *f, struct descent *d
 		if (x->type != DT_DIR || x->inode == BTRKIT_EMPTY_SUBVOLUME)
 			continue;
 		path = join(f->path, x->name, x->len);
-		ret = path ? descent_enter(d, f->root, f->inode, &e, &what) : err_nomem(&what);
+		ret = path ? btrkit_descent_enter(d, f->root, f->inode, &e, &what) : err_nomem(&what);
 		if (!ret) {
 			ret = push(ls, path, x->root, x->inode);
 			continue;
@@ -351,7 +351,7 @@ static int take_entry(void *ctx, const struct btrkit_dir_entry *e)
 	return add_entry(r->l, e, r->err);
 }
 
-static int list_folder(struct ls *ls, const struct folder *f, struct descent *d)
+static int list_folder(struct ls *ls, const struct folder *f, struct btrkit_descent *d)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct entries l = { 0 };
@@ -371,7 +371,7 @@ static int list_folder(struct ls *ls, const struct folder *f, struct descent *d)
 		qsort(l.at, l.n, sizeof(l.at[0]), compare_names);
 	if (!ret)
 		ret = print_entries(ls, f->path, &l);
-	if (!ret && (ls->opts->flags & BTRKIT_LS_RECURSIVE))
+	if (!ret && (ls->opts->flags & PRINT_LS_RECURSIVE))
 		ret = push_folders(ls, f, d, &l);
 	free_entries(&l);
 	return ret;
@@ -380,20 +380,20 @@ static int list_folder(struct ls *ls, const struct folder *f, struct descent *d)
 /* Lists a directory given by the caller, recursively if requested. */
 static int list_below(struct ls *ls, const struct entry *x)
 {
-	struct descent d;
+	struct btrkit_descent *d = NULL;
 	char *path = ls->e.form == EMIT_JSON ? path_tidy(x->name) : strdup(x->name);
 	int ret = push(ls, path, x->root, x->inode);
 
 	if (ret)
 		return ret;
-	ret = descent_begin(&d, ls->fs, x->root, x->inode, ls->problems.err);
+	ret = btrkit_descent_begin(ls->fs, x->root, x->inode, &d, ls->problems.err);
 	while (!ret && ls->pending) {
 		struct folder *f = pop(ls);
 
-		ret = list_folder(ls, f, &d);
+		ret = list_folder(ls, f, d);
 		free_folder(f);
 	}
-	descent_end(&d);
+	btrkit_descent_end(d);
 	while (ls->pending)
 		free_folder(pop(ls));
 	return ret;
@@ -411,7 +411,7 @@ static int take_path(struct ls *ls, uint64_t root, const char *path, struct entr
 
 	if (ret)
 		return problem_tell(&ls->problems, path, ret, &what);
-	to = S_ISDIR(i.mode) && !(ls->opts->flags & BTRKIT_LS_DIRECTORY) ? dirs : others;
+	to = S_ISDIR(i.mode) && !(ls->opts->flags & PRINT_LS_DIRECTORY) ? dirs : others;
 	tidy = ls->e.form == EMIT_JSON && to == others ? path_tidy(path) : strdup(path);
 	if (!tidy)
 		return err_nomem(ls->problems.err);
@@ -437,7 +437,7 @@ static int list_paths(struct ls *ls, uint64_t root, const char *const *paths, si
 		paths = top;
 	for (size_t k = 0; k < (n ? n : 1) && !ret; k++)
 		ret = take_path(ls, root, paths[k], &dirs, &others);
-	ls->headings = ls->e.form == EMIT_TEXT && (n > 1 || (ls->opts->flags & BTRKIT_LS_RECURSIVE));
+	ls->headings = ls->e.form == EMIT_TEXT && (n > 1 || (ls->opts->flags & PRINT_LS_RECURSIVE));
 	if (!ret && others.n) {
 		qsort(others.at, others.n, sizeof(others.at[0]), compare_names);
 		ls->begun = true;
@@ -452,11 +452,11 @@ static int list_paths(struct ls *ls, uint64_t root, const char *const *paths, si
 	return ret;
 }
 
-int btrkit_ls_print(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n,
-		    const struct btrkit_ls_options *opts, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+int print_ls(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n,
+		    const struct print_ls_options *opts, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
-	const unsigned known = BTRKIT_LS_LONG | BTRKIT_LS_RECURSIVE | BTRKIT_LS_DIRECTORY | BTRKIT_LS_INODE;
-	static const struct btrkit_ls_options defaults = BTRKIT_LS_OPTIONS_INIT;
+	const unsigned known = PRINT_LS_LONG | PRINT_LS_RECURSIVE | PRINT_LS_DIRECTORY | PRINT_LS_INODE;
+	static const struct print_ls_options defaults = PRINT_LS_OPTIONS_INIT;
 	struct ls ls = { .fs = fs, .opts = opts ? opts : &defaults };
 	int ret;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints the result of mkfs as JSON Lines. */
+#include "lib/print/mkfs.h"
+
 #include <btrkit/mkfs.h>
 
 #include <string.h>
 
-#include "lib/base/csum.h"
 #include "lib/base/err.h"
 #include "lib/format/key_names.h"
-#include "lib/report/list.h"
+#include "lib/base/emit_list.h"
 
 static void print_groups(struct emit *e, const struct btrkit_mkfs_result *r)
 {
@@ -63,17 +64,16 @@ static void print_filled(struct emit *e, const struct btrkit_mkfs_options *o, co
 	emit_object_end(e);
 }
 
-int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *opts, const struct btrkit_mkfs_result *r,
+int print_mkfs_result(const struct btrkit_mkfs_options *opts, const struct btrkit_mkfs_result *r,
 			     const char *const *names, size_t n, btrkit_write_fn write, void *ctx,
 			     struct btrkit_error *err)
 {
 	static const struct btrkit_mkfs_options defaults = BTRKIT_MKFS_OPTIONS_INIT;
 	const struct btrkit_mkfs_options *o = opts ? opts : &defaults;
-	const struct csum_kind *csum = (unsigned)o->csum > UINT16_MAX ? NULL : csum_kind_find((uint16_t)o->csum);
 	struct emit e;
 	int ret;
 
-	if (!csum || (unsigned)o->compression > BTRKIT_COMPRESSION_ZSTD)
+	if (!r->csum_name || (unsigned)o->compression > BTRKIT_COMPRESSION_ZSTD)
 		return err_set(err, BTRKIT_INVALID, "invalid mkfs options");
 	ret = list_begin(&e, BTRKIT_FORMAT_JSON, "mkfs", write, ctx, err);
 	if (ret)
@@ -88,7 +88,7 @@ int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *opts, const struc
 	emit_u64(&e, "total_bytes", "", r->total_bytes);
 	emit_u64(&e, "incompat_flags", "", r->incompat);
 	emit_u64(&e, "compat_ro_flags", "", r->compat_ro);
-	emit_str(&e, "csum_name", "", csum->name);
+	emit_str(&e, "csum_name", "", r->csum_name);
 	print_groups(&e, r);
 	print_devices(&e, o->made, names, n);
 	if (o->source)

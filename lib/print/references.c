@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints references to an address, and the names of inodes, as text or JSON Lines. */
+#include "lib/print/references.h"
+
 #include <btrkit/reference.h>
 #include <btrkit/subvolume.h>
 
@@ -9,7 +11,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/report/list.h"
+#include "lib/base/emit_list.h"
 
 struct paths {
 	struct btrkit_fs *fs;
@@ -117,7 +119,7 @@ static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 
 	p->ref = ref;
 	p->inode = ref->inode;
-	if (!(p->flags & BTRKIT_LOGICAL_NO_PATHS)) {
+	if (!(p->flags & PRINT_NO_PATHS)) {
 		p->err = &own;
 		ret = enter(p, ref->root);
 		if (!ret)
@@ -132,7 +134,7 @@ static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 	return emit_failed(p->e);
 }
 
-int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags, enum btrkit_format format,
+int print_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, enum btrkit_format format,
 				    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;
@@ -147,7 +149,7 @@ int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsi
 	return list_end(&e, ret);
 }
 
-int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,
+int print_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,
 			     btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;

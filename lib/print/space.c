@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints the status of the free space caches as text or JSON Lines. */
+#include "lib/print/space.h"
+
 #include <btrkit/space.h>
 
 #include "lib/format/key_names.h"
-#include "lib/report/list.h"
+#include "lib/base/emit_list.h"
 
 static const char *const verdict_names[] = { "absent", "equal", "different", "ignored", "damaged" };
 static const char *const kind_names[] = { "none", "v1", "v2" };
@@ -136,7 +138,7 @@ static void print_summary(struct emit *e, const struct btrkit_space_summary *s)
 	emit_object_end(e);
 }
 
-int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
+int print_space_status(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			      struct btrkit_space_summary *ret, struct btrkit_error *err)
 {
 	struct emit e;

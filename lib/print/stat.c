@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <btrkit/listing.h>
+
+#include "lib/print/stat.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,8 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/render.h"
-#include "lib/fs/file.h"
 #include "lib/print/files.h"
-#include "lib/report/list.h"
-#include "lib/tree/filesystem.h"
+#include "lib/base/emit_list.h"
 
 /* Statistics of a file's extents. Sizes are in bytes of the file, except on_disk. */
 struct extents {
@@ -213,7 +212,7 @@ static int print_file(struct stat_job *s, uint64_t root, const char *path)
 	if (ret)
 		return problem_tell(&s->problems, path, ret, &what);
 	if (S_ISLNK(i.mode)) {
-		ret = file_link_target(s->fs, &i, &target, &target_len, &what);
+		ret = link_target(s->fs, &i, &target, &target_len, &what);
 		if (ret)
 			ret = problem_tell(&s->problems, path, ret, &what);
 	}
@@ -236,11 +235,11 @@ static int print_file(struct stat_job *s, uint64_t root, const char *path)
 	return ret ? ret : emit_failed(&s->e);
 }
 
-int btrkit_stat_print(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n,
-		      const struct btrkit_stat_options *opts, btrkit_write_fn write, void *ctx,
+int print_stat(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n,
+		      const struct print_stat_options *opts, btrkit_write_fn write, void *ctx,
 		      struct btrkit_error *err)
 {
-	static const struct btrkit_stat_options defaults = BTRKIT_STAT_OPTIONS_INIT;
+	static const struct print_stat_options defaults = PRINT_STAT_OPTIONS_INIT;
 	struct stat_job s = { .fs = fs };
 	struct btrkit_inode top;
 	int ret;
@@ -250,9 +249,6 @@ int btrkit_stat_print(struct btrkit_fs *fs, uint64_t root, const char *const *pa
 	s.problems = (struct problems){ opts->problem, opts->problem_ctx, err };
 	if (opts->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", opts->flags);
-	ret = fs_check_committed(fs, err);
-	if (ret)
-		return ret;
 	ret = list_begin(&s.e, opts->format, "stat", write, ctx, err);
 	if (ret)
 		return ret;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints space usage by owner as text, tab-separated values or JSON Lines. */
+#include "lib/print/usage.h"
+
 #include <btrkit/usage.h>
 
 #include <inttypes.h>
@@ -11,12 +13,11 @@
 
 #include "lib/base/digits.h"
 #include "lib/base/err.h"
-#include "lib/print/usage.h"
-#include "lib/usage/damage.h"
+#include "lib/print/usage_impl.h"
 
 const char *const usage_kind_names[] = { "subvolume", "dying", "relocation", "data-relocation", "filesystem" };
 
-struct emit *usage_print_begin(struct btrkit_usage_printer *p)
+struct emit *usage_print_begin(struct usage_printer *p)
 {
 	if (!p->begun)
 		emit_header(&p->emit, "du");
@@ -39,13 +40,13 @@ static void add(struct btrkit_usage_space *to, const struct btrkit_usage_space *
 	to->blocks += s->blocks;
 }
 
-const char *usage_size_text(const struct btrkit_usage_printer *p, uint64_t bytes, char to[SIZE_BYTES])
+const char *usage_size_text(const struct usage_printer *p, uint64_t bytes, char to[SIZE_BYTES])
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	double size = (double)bytes;
 	unsigned unit = 0;
 
-	if (p->opts.flags & BTRKIT_USAGE_BYTES) {
+	if (p->opts.flags & USAGE_PRINTER_BYTES) {
 		snprintf(to, SIZE_BYTES, "%" PRIu64, bytes);
 		return to;
 	}
@@ -55,7 +56,7 @@ const char *usage_size_text(const struct btrkit_usage_printer *p, uint64_t bytes
 	return to;
 }
 
-void usage_emit_size(struct btrkit_usage_printer *p, const char *words, uint64_t bytes)
+void usage_emit_size(struct usage_printer *p, const char *words, uint64_t bytes)
 {
 	char size[SIZE_BYTES];
 
@@ -63,7 +64,7 @@ void usage_emit_size(struct btrkit_usage_printer *p, const char *words, uint64_t
 	emit_text(&p->emit, usage_size_text(p, bytes, size));
 }
 
-static void emit_size_wide(struct btrkit_usage_printer *p, uint64_t bytes)
+static void emit_size_wide(struct usage_printer *p, uint64_t bytes)
 {
 	char size[SIZE_BYTES];
 
@@ -91,7 +92,7 @@ void usage_emit_label(struct emit *e, const char *key, const char *words, const 
 		emit_str(e, key, words, usage_label_text(l, text));
 }
 
-void usage_emit_labels(struct btrkit_usage_printer *p, const char *key, const char *words, const uint32_t *owners,
+void usage_emit_labels(struct usage_printer *p, const char *key, const char *words, const uint32_t *owners,
 		       size_t n)
 {
 	emit_array(&p->emit, key);
@@ -104,7 +105,7 @@ void usage_emit_labels(struct btrkit_usage_printer *p, const char *key, const ch
 
 static int keep_path(void *ctx, const char *path, size_t len)
 {
-	struct btrkit_usage_printer *p = ctx;
+	struct usage_printer *p = ctx;
 	char *kept = malloc(len + 1);
 
 	if (!kept)
@@ -117,7 +118,7 @@ static int keep_path(void *ctx, const char *path, size_t len)
 	return 0;
 }
 
-int usage_tell_damage(struct btrkit_usage_printer *p, int ret, const struct btrkit_error *what,
+int usage_tell_damage(struct usage_printer *p, int ret, const struct btrkit_error *what,
 		      struct btrkit_error *err)
 {
 	if (p->opts.damage && ret != -ENOMEM)
@@ -127,7 +128,7 @@ int usage_tell_damage(struct btrkit_usage_printer *p, int ret, const struct btrk
 	return ret;
 }
 
-int usage_find_path(struct btrkit_usage_printer *p, const struct label *l, struct btrkit_error *err)
+int usage_find_path(struct usage_printer *p, const struct label *l, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	char name[40];
@@ -140,14 +141,14 @@ int usage_find_path(struct btrkit_usage_printer *p, const struct label *l, struc
 	if (r == -ENOMEM)
 		return err_nomem(err);
 	/* Report a damaged block once, not for every subvolume whose path needs it. */
-	if (!r || usage_was_reported(p->usage, &what))
+	if (!r || btrkit_usage_was_reported(p->usage, &what))
 		return 0;
 	snprintf(name, sizeof(name), "path of %" PRIu64, l->id);
 	err_name(&what, name);
 	return usage_tell_damage(p, r, &what, err);
 }
 
-void usage_emit_path(struct btrkit_usage_printer *p, const char *words)
+void usage_emit_path(struct usage_printer *p, const char *words)
 {
 	if (p->path_len)
 		emit_name_escaped(&p->emit, "path", words, p->path, p->path_len, false);
@@ -155,18 +156,18 @@ void usage_emit_path(struct btrkit_usage_printer *p, const char *words)
 		emit_text(&p->emit, words);
 }
 
-int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage *u,
-				const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
-				struct btrkit_usage_printer **ret, struct btrkit_error *err)
+int usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage *u,
+				const struct usage_printer_options *opts, btrkit_write_fn write, void *ctx,
+				struct usage_printer **ret, struct btrkit_error *err)
 {
-	static const struct btrkit_usage_print_options defaults = BTRKIT_USAGE_PRINT_OPTIONS_INIT;
+	static const struct usage_printer_options defaults = USAGE_PRINTER_OPTIONS_INIT;
 	const size_t n = btrkit_usage_num_owners(u);
-	struct btrkit_usage_printer *p;
+	struct usage_printer *p;
 	struct btrkit_usage_total total;
 
 	if (!opts)
 		opts = &defaults;
-	if (opts->flags & ~(unsigned)BTRKIT_USAGE_BYTES || (unsigned)opts->format > BTRKIT_FORMAT_TSV)
+	if (opts->flags & ~(unsigned)USAGE_PRINTER_BYTES || (unsigned)opts->format > BTRKIT_FORMAT_TSV)
 		return err_set(err, BTRKIT_INVALID, "unknown flags or format");
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -175,7 +176,7 @@ int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage 
 	p->members = calloc(n + 1, sizeof(*p->members));
 	if (emit_init(&p->emit, opts->format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx) || !p->labels ||
 	    !p->members) {
-		(void)btrkit_usage_printer_finish(p);
+		(void)usage_printer_finish(p);
 		return err_nomem(err);
 	}
 	p->fs = fs;
@@ -191,13 +192,13 @@ int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage 
 	}
 	btrkit_usage_get_total(u, &total);
 	p->width = 10;
-	if (opts->flags & BTRKIT_USAGE_BYTES && digits_count(total.space.uncompressed) > 10)
+	if (opts->flags & USAGE_PRINTER_BYTES && digits_count(total.space.uncompressed) > 10)
 		p->width = (int)digits_count(total.space.uncompressed);
 	*ret = p;
 	return 0;
 }
 
-int btrkit_usage_printer_finish(struct btrkit_usage_printer *p)
+int usage_printer_finish(struct usage_printer *p)
 {
 	int ret;
 
@@ -246,7 +247,7 @@ static void tsv_amounts(struct emit *e, const struct amounts *a)
 		emit_u64(e, NULL, "\t", columns[i]);
 }
 
-static void text_amounts(struct btrkit_usage_printer *p, const struct amounts *a)
+static void text_amounts(struct usage_printer *p, const struct amounts *a)
 {
 	const struct btrkit_usage_space *const s[] = { &a->all, &a->exclusive, &a->shared };
 
@@ -258,7 +259,7 @@ static void text_amounts(struct btrkit_usage_printer *p, const struct amounts *a
 		emit_size_wide(p, s[i]->metadata);
 }
 
-static void text_head(struct btrkit_usage_printer *p)
+static void text_head(struct usage_printer *p)
 {
 	static const char *const groups[] = { "data on disk", "data uncompressed", "metadata" };
 	static const char *const columns[] = { "referenced", "exclusive", "shared" };
@@ -295,7 +296,7 @@ static void text_kind(struct emit *e, const struct label *l)
 	}
 }
 
-static void text_owner(struct btrkit_usage_printer *p, const struct btrkit_usage_owner *o, const struct label *l,
+static void text_owner(struct usage_printer *p, const struct btrkit_usage_owner *o, const struct label *l,
 		       const struct amounts *a)
 {
 	struct emit *e = &p->emit;
@@ -325,7 +326,7 @@ static bool has_number(const struct btrkit_usage_owner *o)
 	return o->kind <= BTRKIT_USAGE_RELOCATION;
 }
 
-static void tsv_owner(struct btrkit_usage_printer *p, const struct btrkit_usage_owner *o, const struct amounts *a)
+static void tsv_owner(struct usage_printer *p, const struct btrkit_usage_owner *o, const struct amounts *a)
 {
 	struct emit *e = &p->emit;
 
@@ -339,7 +340,7 @@ static void tsv_owner(struct btrkit_usage_printer *p, const struct btrkit_usage_
 	emit_text(e, "\n");
 }
 
-static void json_owner(struct btrkit_usage_printer *p, const struct btrkit_usage_owner *o, const struct amounts *a)
+static void json_owner(struct usage_printer *p, const struct btrkit_usage_owner *o, const struct amounts *a)
 {
 	struct emit *e = &p->emit;
 
@@ -356,7 +357,7 @@ static void json_owner(struct btrkit_usage_printer *p, const struct btrkit_usage
 	emit_object_end(e);
 }
 
-static void print_sum(struct btrkit_usage_printer *p, const char *name, const char *words, const struct amounts *a)
+static void print_sum(struct usage_printer *p, const char *name, const char *words, const struct amounts *a)
 {
 	struct emit *e = &p->emit;
 
@@ -383,7 +384,7 @@ static void print_sum(struct btrkit_usage_printer *p, const char *name, const ch
 	}
 }
 
-int btrkit_usage_printer_owners(struct btrkit_usage_printer *p, struct btrkit_error *err)
+int usage_printer_owners(struct usage_printer *p, struct btrkit_error *err)
 {
 	struct emit *e = usage_print_begin(p);
 	struct amounts sum = { 0 }, none = { 0 };

@@ -2,78 +2,89 @@
 #ifndef BTRKIT_PRINT_USAGE_H
 #define BTRKIT_PRINT_USAGE_H
 
-/* Internals shared by the parts of the printer. */
+/* Prints space usage. */
 
-#include <btrkit/subvolume.h>
-#include <btrkit/usage.h>
+#include <btrkit/usage_paths.h>
 
-#include "lib/base/emit.h"
-
-#define LABEL_BYTES 40
-#define SIZE_BYTES 32
-
-/* Identifies an owner in the output. */
-struct label {
-	enum btrkit_usage_kind kind;
-	uint64_t id;
+/** Flags of struct usage_printer_options. */
+enum usage_printer_flags {
+	USAGE_PRINTER_BYTES = 1 << 0	/**< sizes in bytes in text too; other formats always have bytes */
 };
 
-struct btrkit_usage_printer {
-	struct emit emit;
-	struct btrkit_fs *fs;
-	const struct btrkit_usage *usage;
-	struct btrkit_usage_print_options opts;
-	bool begun; /* the header was printed */
-	struct label *labels;
-	size_t num_owners;
-	int width;	/* of a size column in text */
-	/* The last path that was looked up, with a leading slash. */
-	char *path;
-	size_t path_len;
-	/* The owners of the last printed set. */
-	uint32_t *members;
-	size_t set, num_members;
+/** Options of usage_printer_create(). Initialise with USAGE_PRINTER_OPTIONS_INIT. */
+struct usage_printer_options {
+	unsigned flags;				/**< enum usage_printer_flags; unknown ones are refused */
+	enum btrkit_format format;
+	/**
+	 * Called if the path of a subvolume, or what prevents its deletion, cannot be determined: that is left out.
+	 * Not called again for damage that btrkit_usage_load() reported. A value other than 0, a negative errno, stops
+	 * the work. NULL: the first such failure stops it.
+	 */
+	btrkit_damage_fn damage;
+	void *damage_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-/* Prints the header with the first row: alone it would look like an empty report. */
-struct emit *usage_print_begin(struct btrkit_usage_printer *p);
+#define USAGE_PRINTER_OPTIONS_INIT BTRKIT_ZEROS
 
-/* Formats a size for humans, or in bytes with BTRKIT_USAGE_BYTES. */
-const char *usage_size_text(const struct btrkit_usage_printer *p, uint64_t bytes, char to[SIZE_BYTES]);
-void usage_emit_size(struct btrkit_usage_printer *p, const char *words, uint64_t bytes);
-/* Prints the members of a space, each after @words in text. */
-void usage_emit_space(struct emit *e, const char *words, const struct btrkit_usage_space *s);
+/** Formats a result. Only one thread at a time may use it. */
+struct usage_printer;
 
-/* Formats an owner: the number of a subvolume (being deleted or not), which is a number in JSON too, or a name. */
-const char *usage_label_text(const struct label *l, char to[LABEL_BYTES]);
-void usage_emit_label(struct emit *e, const char *key, const char *words, const struct label *l);
-/* Prints owners separated by commas. @words are printed even if there are none. */
-void usage_emit_labels(struct btrkit_usage_printer *p, const char *key, const char *words, const uint32_t *owners,
-		       size_t n);
+/**
+ * Creates a printer.
+ *
+ * @param u	a result for @p fs; both must outlive the printer
+ * @param ret	receives the printer; free it with usage_printer_finish()
+ * @return 0; -EINVAL: unknown flags or format; -ENOMEM
+ */
+int usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage *u,
+				const struct usage_printer_options *opts, btrkit_write_fn write, void *ctx,
+				struct usage_printer **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Prints all owners, and the totals.
+ *
+ * @return 0; -ENOMEM; what a callback in the options returned; -EUCLEAN, -EIO, -ENXIO without a damage callback; or
+ *	   what the write callback returned
+ */
+int usage_printer_owners(struct usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* In usage_rows.c: */
-/*
- * Finds out what prevents deletion of those owners that are subvolumes, in their order, if all of them were to be
- * deleted. @owners: indexes of owners; NULL: the first @n
- * @holds: freed by the caller in any case; empty if damage was reported
- * @return 0; <0
+/**
+ * Prints what deleting exactly these owners would free, and which of them Linux would refuse to delete.
+ *
+ * @param owners	@p n numbers, ascending and without duplicates
+ * @param n	number of elements
+ * @return as btrkit_usage_freed(), or as usage_printer_owners()
  */
-int usage_find_holds(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,
-		     struct btrkit_subvolume_deletion **holds, size_t *num_holds,
-		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_printer_freed(struct usage_printer *printer, const uint32_t *owners, size_t n,
+			       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Indexed by enum btrkit_usage_kind and enum btrkit_subvolume_hold. */
-extern const char *const usage_kind_names[], *const usage_hold_names[];
+/** Prints what each pair of owners shares. @return 0; -ENOMEM; or what the write callback returned. */
+int usage_printer_matrix(struct usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Prints data by storage type. @return 0, or what the write callback returned. */
+int usage_printer_types(struct usage_printer *printer) BTRKIT_MUST_CHECK;
+
+/** Prints each data extent with its owners. @return 0, or what the write callback returned. */
+int usage_printer_extents(struct usage_printer *printer) BTRKIT_MUST_CHECK;
+
+/* In usage_paths.c: */
+/**
+ * Prints all directories with their paths.
+ *
+ * @param paths	of the same result as the printer
+ * @return 0; -ENOMEM; or what the write callback returned
+ */
+int usage_printer_paths(struct usage_printer *printer, const struct btrkit_usage_paths *paths,
+			       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* In usage.c: */
-/*
- * Looks up the path of a subvolume and keeps it in @p; empty if it has none. @return 0, also if damage was reported; <0
+/**
+ * Writes the remaining output and frees the printer. NULL is allowed.
+ *
+ * @return 0, or what the write callback returned
  */
-int usage_find_path(struct btrkit_usage_printer *p, const struct label *l, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-void usage_emit_path(struct btrkit_usage_printer *p, const char *words);
-
-/* Reports damage to the caller, who may ignore it. @return 0: continue; <0 */
-int usage_tell_damage(struct btrkit_usage_printer *p, int ret, const struct btrkit_error *what,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_printer_finish(struct usage_printer *printer);
 
 #endif

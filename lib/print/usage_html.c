@@ -3,6 +3,9 @@
  * Prints space usage by owner as an HTML page. The page is built from html/; it contains the data as JSON, which its
  * scripts read. 64-bit numbers are strings, because JavaScript numbers have only 53 bits.
  */
+#include "lib/print/usage_html.h"
+
+#include <btrkit/inspect.h>
 #include <btrkit/subvolume.h>
 #include <btrkit/usage.h>
 
@@ -13,11 +16,8 @@
 
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
-#include "lib/fs/subvolume.h"
-#include "lib/print/usage_html.h"
-#include "lib/print/usage.h"
-#include "lib/usage/query.h"
-#include "lib/usage/state.h"
+#include "lib/print/usage_page.h"
+#include "lib/print/usage_impl.h"
 
 #define NUMBER_BYTES 21		       /* a 64-bit number in decimal and a null byte */
 #define SPACE_BYTES (5 * NUMBER_BYTES) /* amounts as in the page, separated by blanks */
@@ -26,12 +26,13 @@
 struct page {
 	btrkit_write_fn write;
 	void *ctx;
-	struct btrkit_usage_print_options opts;
+	struct usage_printer_options opts;
 	uint64_t damaged;
-	struct btrkit_usage_printer *printer;
+	struct usage_printer *printer;
 	const struct btrkit_usage_paths *paths; /* may be NULL */
 	struct btrkit_subvolume_deletion *holds; /* sorted by id, like the subvolumes among the owners */
 	size_t num_holds;
+	struct btrkit_usage_run *runs; /* of one set */
 };
 
 /*
@@ -113,12 +114,10 @@ static void put_hold(const struct page *page, struct emit *e, uint64_t id)
 /* Prints the properties of a subvolume. */
 static int put_subvolume(struct page *page, const struct label *l, struct btrkit_error *err)
 {
-	struct btrkit_usage_printer *p = page->printer;
+	struct usage_printer *p = page->printer;
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct emit *e = &p->emit;
-	struct subvolume s;
-	uint64_t parent;
-	struct cursor c;
+	struct btrkit_subvolume_item s;
 	int r;
 
 	r = usage_find_path(p, l, err);
@@ -126,24 +125,20 @@ static int put_subvolume(struct page *page, const struct label *l, struct btrkit
 		return r;
 	usage_emit_path(p, "");
 	put_hold(page, e, l->id);
-	cursor_init(&c, p->fs, &p->fs->root_tree);
-	r = subvolume_get(p->fs, l->id, &s, &what);
-	if (!r)
-		r = subvolume_parent(&c, l->id, &parent, &what);
-	cursor_release(&c);
+	r = btrkit_subvolume_get(p->fs, l->id, &s, &what);
 	if (r)
 		return usage_tell_damage(p, r, &what, err);
-	if (parent)
-		put_number(e, "parent", parent);
-	emit_u64(e, "created", "", le64_get(s.item.otime.sec));
-	emit_bool(e, "read_only", s.item.flags & ROOT_SUBVOL_RDONLY);
-	emit_bool(e, "snapshot", !base_uuid_is_none(s.item.parent_uuid));
+	if (s.parent)
+		put_number(e, "parent", s.parent);
+	emit_s64(e, "created", "", s.otime.sec);
+	emit_bool(e, "read_only", s.read_only);
+	emit_bool(e, "snapshot", !base_uuid_is_none(s.parent_uuid));
 	return 0;
 }
 
 static int put_owners(struct page *page, struct btrkit_error *err)
 {
-	struct btrkit_usage_printer *p = page->printer;
+	struct usage_printer *p = page->printer;
 	struct emit *e = &p->emit;
 
 	emit_array(e, "owners");
@@ -175,37 +170,43 @@ static int put_owners(struct page *page, struct btrkit_error *err)
  * Each set is its space followed by its runs of owners. Owners are numbered by their place in sets, which results in
  * few runs. A run is its distance from the end of the previous run, and its length.
  */
-static void put_sets(struct btrkit_usage_printer *p)
+static int put_sets(struct page *page, struct btrkit_error *err)
 {
+	struct usage_printer *p = page->printer;
 	const size_t n = btrkit_usage_num_sets(p->usage);
 	struct emit *e = &p->emit;
 
+	/* Runs are apart, so there are fewer than owners. */
+	page->runs = calloc(p->num_owners + 1, sizeof(*page->runs));
+	if (!page->runs)
+		return err_nomem(err);
 	emit_array(e, "order");
 	for (size_t i = 0; i < p->num_owners; i++)
-		emit_u64(e, NULL, "", p->usage->outside[i]);
+		emit_u64(e, NULL, "", btrkit_usage_in_order(p->usage, i));
 	emit_array_end(e);
 	emit_array(e, "sets");
 	for (size_t i = 0; i < n && !emit_failed(e); i++) {
-		const struct set *set = usage_set_at(p->usage, i);
+		const size_t num_runs = btrkit_usage_get_runs(p->usage, i, page->runs, p->num_owners);
 		struct btrkit_usage_set s;
 		uint32_t at = 0;
 
 		btrkit_usage_get_set(p->usage, i, &s, NULL, 0);
 		emit_array(e, NULL);
 		put_space(e, NULL, &s.space);
-		for (uint32_t run = 0; run < set->num_runs; run++) {
-			emit_u64(e, NULL, "", set->runs[run].first - at);
-			emit_u64(e, NULL, "", set->runs[run].last - set->runs[run].first + 1);
-			at = set->runs[run].last + 1;
+		for (size_t run = 0; run < num_runs; run++) {
+			emit_u64(e, NULL, "", page->runs[run].first - at);
+			emit_u64(e, NULL, "", page->runs[run].last - page->runs[run].first + 1);
+			at = page->runs[run].last + 1;
 		}
 		emit_array_end(e);
 	}
 	emit_array_end(e);
+	return 0;
 }
 
 static int put_data(struct page *page, struct btrkit_error *err)
 {
-	struct btrkit_usage_printer *p = page->printer;
+	struct usage_printer *p = page->printer;
 	struct emit *e = &p->emit;
 	struct btrkit_usage_total total;
 	struct btrkit_fs_info info;
@@ -227,8 +228,8 @@ static int put_data(struct page *page, struct btrkit_error *err)
 	r = put_owners(page, err);
 	if (r)
 		return r;
-	put_sets(p);
-	if (page->paths)
+	r = put_sets(page, err);
+	if (!r && page->paths)
 		r = usage_html_put_paths(e, page->paths, err);
 	if (r)
 		return r;
@@ -238,11 +239,11 @@ static int put_data(struct page *page, struct btrkit_error *err)
 	return emit_flush(e);
 }
 
-int btrkit_usage_html_print(struct btrkit_fs *fs, const struct btrkit_usage *u, const struct btrkit_usage_paths *paths,
-			    const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
+int print_usage_html(struct btrkit_fs *fs, const struct btrkit_usage *u, const struct btrkit_usage_paths *paths,
+			    const struct usage_printer_options *opts, btrkit_write_fn write, void *ctx,
 			    struct btrkit_error *err)
 {
-	struct btrkit_usage_print_options own = { .format = BTRKIT_FORMAT_JSON };
+	struct usage_printer_options own = { .format = BTRKIT_FORMAT_JSON };
 	struct page page = { .write = write, .ctx = ctx, .paths = paths };
 	int ret, ended;
 
@@ -254,15 +255,16 @@ int btrkit_usage_html_print(struct btrkit_fs *fs, const struct btrkit_usage *u, 
 		own.damage = count_damage;
 		own.damage_ctx = &page;
 	}
-	ret = btrkit_usage_printer_create(fs, u, &own, write_data, &page, &page.printer, err);
+	ret = usage_printer_create(fs, u, &own, write_data, &page, &page.printer, err);
 	if (!ret)
 		ret = write(ctx, usage_html_head, usage_html_head_size);
 	if (!ret)
 		ret = put_data(&page, err);
 	if (ret && page.printer)
 		emit_abandon(&page.printer->emit);
-	ended = btrkit_usage_printer_finish(page.printer);
+	ended = usage_printer_finish(page.printer);
 	free(page.holds);
+	free(page.runs);
 	if (!ret)
 		ret = ended;
 	return ret ? ret : write(ctx, usage_html_tail, usage_html_tail_size);

@@ -2,18 +2,23 @@
 #ifndef BTRKIT_PRINT_USAGE_HTML_H
 #define BTRKIT_PRINT_USAGE_HTML_H
 
-/* The page built from html/, embedded by the build. The data is written between its two halves. */
+/* Prints space usage as a page for a browser. */
 
-#include <btrkit/usage_paths.h>
+#include "lib/print/usage.h"
 
-#include "lib/base/emit.h"
-
-extern const uint8_t usage_html_head[], usage_html_tail[];
-extern const size_t usage_html_head_size, usage_html_tail_size;
-
-/* In usage_html_paths.c: */
-/* @return 0; -ENOMEM; write failures are stored in @e */
-int usage_html_put_paths(struct emit *e, const struct btrkit_usage_paths *paths,
-			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/**
+ * Prints a complete HTML page with a map of exclusive and shared space, the usage of each subvolume, and a selection of
+ * subvolumes for which it tells, to the byte, what deleting them would free (see btrkit_usage_freed()). The page needs
+ * no network and loads nothing. Equal filesystems give equal pages.
+ *
+ * @param u	the result for @p fs
+ * @param paths	of usage_paths.h: adds a map of the 20,000 directories whose deletion would free the most; NULL: none
+ * @param opts	flags and format must be 0; NULL: all defaults
+ * @param write	receives the page in pieces; if it fails, the page is incomplete
+ * @return 0; -EINVAL: flags or format are set; -ENOMEM; or as usage_printer_owners()
+ */
+int print_usage_html(struct btrkit_fs *fs, const struct btrkit_usage *u, const struct btrkit_usage_paths *paths,
+			    const struct usage_printer_options *opts, btrkit_write_fn write, void *ctx,
+			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

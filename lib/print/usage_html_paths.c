@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
-#include "lib/print/usage_html.h"
+#include "lib/print/usage_page.h"
 
 #define DIRS_MAX 20000u	   /* in a page */
 #define STEPS 32u	   /* per power of two */

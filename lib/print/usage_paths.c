@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/format/ids.h"
-#include "lib/print/usage.h"
+#include "lib/print/usage_impl.h"
 
 /* Far more than Linux supports; longer paths are omitted. */
 #define PATH_BYTES_MAX 65536u
@@ -51,7 +50,7 @@ static int follow(struct trail *t, size_t dir, const struct btrkit_usage_path *d
 	if (!t->n) {
 		/* The top-level subvolume is "/"; without a location, the path has no leading slash. */
 		t->path[0] = '/';
-		return push(t, dir, d->root == OID_FS_TREE ? 1 : 0);
+		return push(t, dir, d->root == BTRKIT_TOP_LEVEL ? 1 : 0);
 	}
 	end = t->ends[t->n - 1];
 	if (end > PATH_BYTES_MAX || end + 1 + d->name_len > PATH_BYTES_MAX)
@@ -62,7 +61,7 @@ static int follow(struct trail *t, size_t dir, const struct btrkit_usage_path *d
 	return push(t, dir, end + d->name_len);
 }
 
-static void text_head(struct btrkit_usage_printer *p)
+static void text_head(struct usage_printer *p)
 {
 	static const char *const columns[] = { "total", "unshared", "set shared", "frees" };
 	struct emit *e = &p->emit;
@@ -72,7 +71,7 @@ static void text_head(struct btrkit_usage_printer *p)
 	emit_textf(e, "  %8s  path\n", "id");
 }
 
-static void text_path(struct btrkit_usage_printer *p, const struct btrkit_usage_path *d, const char *path, size_t len)
+static void text_path(struct usage_printer *p, const struct btrkit_usage_path *d, const char *path, size_t len)
 {
 	const uint64_t sizes[] = { d->total, d->unshared, d->set_shared, d->frees };
 	struct emit *e = &p->emit;
@@ -90,7 +89,7 @@ static void text_path(struct btrkit_usage_printer *p, const struct btrkit_usage_
 	emit_text(e, "\n");
 }
 
-static void print_path(struct btrkit_usage_printer *p, const struct btrkit_usage_path *d, const char *path, size_t len)
+static void print_path(struct usage_printer *p, const struct btrkit_usage_path *d, const char *path, size_t len)
 {
 	struct emit *e = &p->emit;
 
@@ -114,7 +113,7 @@ static void print_path(struct btrkit_usage_printer *p, const struct btrkit_usage
 	emit_object_end(e);
 }
 
-int btrkit_usage_printer_paths(struct btrkit_usage_printer *p, const struct btrkit_usage_paths *paths,
+int usage_printer_paths(struct usage_printer *p, const struct btrkit_usage_paths *paths,
 			       struct btrkit_error *err)
 {
 	const size_t n = btrkit_usage_paths_num(paths);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/print/usage.h"
+#include "lib/print/usage_impl.h"
 
 /* Space freed by deleting subvolumes. */
 
@@ -22,7 +22,7 @@ static const char *const hold_words[] = {
 	"it contains a subvolume that is not deleted, ",
 };
 
-int usage_find_holds(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,
+int usage_find_holds(struct usage_printer *p, const uint32_t *owners, size_t n,
 		     struct btrkit_subvolume_deletion **holds, size_t *num_holds, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -45,7 +45,7 @@ int usage_find_holds(struct btrkit_usage_printer *p, const uint32_t *owners, siz
 	return usage_tell_damage(p, r, &what, err);
 }
 
-static void print_hold(struct btrkit_usage_printer *p, const char *words, const struct btrkit_subvolume_deletion *h)
+static void print_hold(struct usage_printer *p, const char *words, const struct btrkit_subvolume_deletion *h)
 {
 	struct emit *e = &p->emit;
 
@@ -62,7 +62,7 @@ static void print_hold(struct btrkit_usage_printer *p, const char *words, const 
 	emit_object_end(e);
 }
 
-static void print_holds(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,
+static void print_holds(struct usage_printer *p, const uint32_t *owners, size_t n,
 			const struct btrkit_subvolume_deletion *holds, size_t num_holds)
 {
 	struct emit *e = &p->emit;
@@ -81,7 +81,7 @@ static void print_holds(struct btrkit_usage_printer *p, const uint32_t *owners, 
 	emit_array_end(e);
 }
 
-static void print_freed(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,
+static void print_freed(struct usage_printer *p, const uint32_t *owners, size_t n,
 			const struct btrkit_usage_space *s)
 {
 	struct emit *e = &p->emit;
@@ -106,7 +106,7 @@ static void print_freed(struct btrkit_usage_printer *p, const uint32_t *owners, 
 	emit_text(e, "\n");
 }
 
-int btrkit_usage_printer_freed(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,
+int usage_printer_freed(struct usage_printer *p, const uint32_t *owners, size_t n,
 			       struct btrkit_error *err)
 {
 	struct btrkit_subvolume_deletion *holds;
@@ -131,7 +131,7 @@ int btrkit_usage_printer_freed(struct btrkit_usage_printer *p, const uint32_t *o
 
 /* Space shared by each pair of owners. */
 
-static void text_matrix(struct btrkit_usage_printer *p, const struct btrkit_usage_space *m)
+static void text_matrix(struct usage_printer *p, const struct btrkit_usage_space *m)
 {
 	struct emit *e = &p->emit;
 	char label[LABEL_BYTES];
@@ -158,7 +158,7 @@ static void text_matrix(struct btrkit_usage_printer *p, const struct btrkit_usag
 	}
 }
 
-static void print_pair(struct btrkit_usage_printer *p, const uint32_t pair[2], const struct btrkit_usage_space *s)
+static void print_pair(struct usage_printer *p, const uint32_t pair[2], const struct btrkit_usage_space *s)
 {
 	struct emit *e = &p->emit;
 
@@ -172,7 +172,7 @@ static void print_pair(struct btrkit_usage_printer *p, const uint32_t pair[2], c
 	emit_object_end(e);
 }
 
-int btrkit_usage_printer_matrix(struct btrkit_usage_printer *p, struct btrkit_error *err)
+int usage_printer_matrix(struct usage_printer *p, struct btrkit_error *err)
 {
 	const size_t n = p->num_owners;
 	struct btrkit_usage_space *m = reallocarray(NULL, n ? n : 1, (n ? n : 1) * sizeof(*m));
@@ -207,7 +207,7 @@ int btrkit_usage_printer_matrix(struct btrkit_usage_printer *p, struct btrkit_er
 
 static const char *const type_names[] = { "none", "zlib", "lzo", "zstd", "prealloc" };
 
-static void text_type(struct btrkit_usage_printer *p, const char *name, const struct btrkit_usage_stored *s)
+static void text_type(struct usage_printer *p, const char *name, const struct btrkit_usage_stored *s)
 {
 	const uint64_t sizes[] = { s->disk, s->uncompressed, s->referenced };
 	struct emit *e = &p->emit;
@@ -223,7 +223,7 @@ static void text_type(struct btrkit_usage_printer *p, const char *name, const st
 	emit_text(e, "\n");
 }
 
-static void print_type(struct btrkit_usage_printer *p, const char *name, const struct btrkit_usage_stored *s)
+static void print_type(struct usage_printer *p, const char *name, const struct btrkit_usage_stored *s)
 {
 	struct emit *e = &p->emit;
 
@@ -241,7 +241,7 @@ static void print_type(struct btrkit_usage_printer *p, const char *name, const s
 	emit_object_end(e);
 }
 
-static void print_stored(struct btrkit_usage_printer *p, const char *before, const struct btrkit_usage_stored *s,
+static void print_stored(struct usage_printer *p, const char *before, const struct btrkit_usage_stored *s,
 			 struct btrkit_usage_stored *sum)
 {
 	char name[32];
@@ -258,7 +258,7 @@ static void print_stored(struct btrkit_usage_printer *p, const char *before, con
 	}
 }
 
-int btrkit_usage_printer_types(struct btrkit_usage_printer *p)
+int usage_printer_types(struct usage_printer *p)
 {
 	struct emit *e = usage_print_begin(p);
 	struct btrkit_usage_stored sum = { 0 };
@@ -277,7 +277,7 @@ int btrkit_usage_printer_types(struct btrkit_usage_printer *p)
 /* Extents. */
 
 /* Neighbouring extents often have the same owners. */
-static void find_members(struct btrkit_usage_printer *p, size_t set)
+static void find_members(struct usage_printer *p, size_t set)
 {
 	struct btrkit_usage_set s = { .num_owners = 0 };
 
@@ -289,7 +289,7 @@ static void find_members(struct btrkit_usage_printer *p, size_t set)
 	p->num_members = s.num_owners;
 }
 
-int btrkit_usage_printer_extents(struct btrkit_usage_printer *p)
+int usage_printer_extents(struct usage_printer *p)
 {
 	const bool text = p->opts.format == BTRKIT_FORMAT_TEXT;
 	const size_t n = btrkit_usage_num_extents(p->usage);

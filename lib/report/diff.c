@@ -1,210 +1,142 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/report/diff.h"
+/* Finds the differences between two trees, or between all trees of two filesystems. */
+#include <btrkit/inspect.h>
 
 #include <errno.h>
-#include <string.h>
+#include <inttypes.h>
 
 #include "lib/base/err.h"
-#include "lib/tree/node.h"
+#include "lib/format/items/root.h"
+#include "lib/report/diff_trees.h"
+#include "lib/tree/cursor.h"
+
+struct job {
+	struct btrkit_fs *a, *b;
+	btrkit_diff_fn fn;
+	void *ctx;
+	uint64_t tree, key_offset; /* being compared; that of side a, if it exists there */
+};
+
+static int take_item(void *ctx, const struct item *a, const struct item *b)
+{
+	struct job *j = ctx;
+	const struct btrkit_diff_item x = {
+		.tree = j->tree,
+		.key_offset = j->key_offset,
+		.key = a ? a->key : b->key,
+		.a = a ? a->data : NULL,
+		.b = b ? b->data : NULL,
+		.a_size = a ? a->size : 0,
+		.b_size = b ? b->size : 0,
+	};
+
+	return j->fn(j->ctx, &x);
+}
+
+static int compare(struct job *j, const struct tree_root *a, const struct tree_root *b, struct btrkit_error *err)
+{
+	j->tree = a ? a->id : b->id;
+	j->key_offset = a ? a->key_offset : b->key_offset;
+	return diff_trees(j->a, a, j->b, b, j->a == j->b, take_item, j, err);
+}
+
+/* Finds the next tree in the root tree, from @key on. @return 0; 1: no more trees; <0 */
+static int next_root(struct cursor *c, const struct btrkit_key *key, struct btrkit_key *at, struct tree_root *ret,
+		     struct btrkit_error *err)
+{
+	struct root_item item;
+	int r = cursor_seek(c, key, err);
+
+	while (!r) {
+		if (c->item.key.type == KEY_ROOT_ITEM) {
+			r = cursor_blame(c, root_item_decode(&c->fs->items, &c->item, &item, err), err);
+			if (r)
+				return r;
+			*at = c->item.key;
+			*ret = fs_root_of(c->fs, at, &item);
+			/* Skip a partly deleted subvolume, because its freed blocks may have been reused. */
+			if (item.refs || !item.drop_progress.objectid)
+				return 0;
+		}
+		r = cursor_next(c, err);
+	}
+	return r;
+}
 
 /*
- * Position of a side: a slot of a block, with references to all blocks from the root down to it. What a pointer refers
- * to has not been read yet. Keys of leaves must increase, so the walk ends whatever the pointers are.
+ * Trees match by objectid. For relocation trees, the offset (the subvolume) must match too; other offsets are ignored.
  */
-struct side {
-	struct btrkit_fs *fs;
-	uint64_t owner;
-	struct node *nodes[LEVELS_MAX];
-	uint32_t slots[LEVELS_MAX];
-	uint8_t top, at;
-	bool ended, begun;
-	struct btrkit_key last;	/* last key of the previous leaves */
-};
-
-static struct btrkit_key side_key(const struct side *s)
+static int root_cmp(const struct btrkit_key *a, const struct btrkit_key *b)
 {
-	return node_key(s->nodes[s->at], s->slots[s->at]);
-}
-
-static int check_order(struct side *s, struct btrkit_error *err)
-{
-	const struct node *n = s->nodes[s->at];
-	const struct btrkit_key first = node_key(n, 0);
-
-	if (s->begun && key_cmp(&first, &s->last) <= 0) {
-		err_corrupt(err, "key", "first key is not after the last key of the previous block");
-		err_at_tree(err, s->owner);
-		err_at_logical(err, n->bytenr);
-		return -EUCLEAN;
-	}
-	if (!n->level) {
-		s->begun = true;
-		s->last = node_key(n, n->nritems - 1);
-	}
-	return 0;
-}
-
-static int side_begin(struct side *s, struct btrkit_fs *fs, const struct tree_root *root, struct btrkit_error *err)
-{
-	struct node_ref ref;
-	int r;
-
-	*s = (struct side){ .fs = fs, .ended = true };
-	if (!root)
+	if (a->objectid != b->objectid)
+		return a->objectid < b->objectid ? -1 : 1;
+	if (a->objectid != OID_TREE_RELOC || a->offset == b->offset)
 		return 0;
-	s->owner = root->id;
-	s->top = root->level;
-	s->at = root->level;
-	ref = (struct node_ref){ root->bytenr, root->generation, root->id, root->level, NULL };
-	r = node_get(fs, &ref, &s->nodes[s->at], err);
-	if (r) {
-		err_at_tree(err, root->id);
-		return r;
-	}
-	s->ended = !s->nodes[s->at]->nritems;
-	return s->ended ? 0 : check_order(s, err);
+	return a->offset < b->offset ? -1 : 1;
 }
 
-static void side_end(struct side *s)
+static struct btrkit_key behind(const struct btrkit_key *key)
 {
-	for (unsigned i = 0; i < LEVELS_MAX; i++)
-		if (s->nodes[i])
-			node_put(s->fs, s->nodes[i]);
+	if (key->objectid == OID_TREE_RELOC && key->offset != UINT64_MAX)
+		return KEY(key->objectid, key->type, key->offset + 1);
+	/* Only the end follows the highest objectid. */
+	if (key->objectid == UINT64_MAX)
+		return KEY(UINT64_MAX, UINT8_MAX, UINT64_MAX);
+	return KEY(key->objectid + 1, 0, 0);
 }
 
-/* Advances to the next slot, in a parent if this block has no more. */
-static void step_over(struct side *s)
+static int compare_named(struct job *j, struct btrkit_error *err)
 {
-	while (++s->slots[s->at] >= s->nodes[s->at]->nritems) {
-		if (s->at == s->top) {
-			s->ended = true;
-			return;
-		}
-		node_pass(s->fs, s->nodes[s->at]);
-		s->nodes[s->at++] = NULL;
-	}
-}
-
-/* Descends into the block that the current slot points to. */
-static int step_down(struct side *s, struct btrkit_error *err)
-{
-	struct btrkit_key key;
-	const struct node_ref ref = node_child(s->nodes[s->at], s->slots[s->at], s->owner, &key);
-	struct node *child;
-	int r;
-
-	if (s->at == 1 && !s->slots[1])
-		node_prefetch_children(s->fs, s->nodes[1], 0, s->nodes[1]->nritems);
-	r = node_get(s->fs, &ref, &child, err);
-	if (r) {
-		err_at_tree(err, s->owner);
-		return r;
-	}
-	s->at--;
-	s->nodes[s->at] = child;
-	s->slots[s->at] = 0;
-	if (child->nritems)
-		return check_order(s, err);
-	/* Not reached: node_get() rejects empty blocks below a pointer. */
-	return err_corrupt(err, "nritems", "empty block below a node");
-}
-
-struct pair {
-	struct side a, b;
-	bool shared;
-	diff_fn fn;
-	void *ctx;
-};
-
-static struct item item_at(const struct side *s)
-{
-	return leaf_item(s->nodes[0], s->slots[0]);
-}
-
-/* Advances the side that is behind: descend, or reports the item that only this side has. */
-static int advance(struct pair *p, struct side *s, struct btrkit_error *err)
-{
-	struct item item;
-	int r;
-
-	if (s->at)
-		return step_down(s, err);
-	item = item_at(s);
-	r = p->fn(p->ctx, s == &p->a ? &item : NULL, s == &p->a ? NULL : &item);
-	if (!r)
-		step_over(s);
-	return r;
-}
-
-static bool is_shared(const struct pair *p)
-{
-	const struct disk_key_ptr *x = &node_ptrs(p->a.nodes[p->a.at])[p->a.slots[p->a.at]];
-	const struct disk_key_ptr *y = &node_ptrs(p->b.nodes[p->b.at])[p->b.slots[p->b.at]];
-
-	return p->shared && le64_get(x->blockptr) == le64_get(y->blockptr) &&
-	       le64_get(x->generation) == le64_get(y->generation);
-}
-
-/* Both sides are at the same key. */
-static int both(struct pair *p, struct btrkit_error *err)
-{
-	struct item x, y;
+	struct btrkit_key want[2] = { KEY(0, 0, 0), KEY(0, 0, 0) }, at[2];
+	struct cursor c[2];
 	int r = 0;
 
-	/* Descend on the side with the higher level first. */
-	if (p->a.at != p->b.at)
-		return step_down(p->a.at > p->b.at ? &p->a : &p->b, err);
-	if (p->a.at) {
-		if (!is_shared(p)) {
-			r = step_down(&p->a, err);
-			return r ? r : step_down(&p->b, err);
+	cursor_init(&c[0], j->a, &j->a->root_tree);
+	cursor_init(&c[1], j->b, &j->b->root_tree);
+	while (!r) {
+		struct tree_root root[2];
+		int got[2], order;
+
+		for (int i = 0; !r && i < 2; i++) {
+			got[i] = next_root(&c[i], &want[i], &at[i], &root[i], err);
+			r = got[i] < 0 ? got[i] : 0;
 		}
-	} else {
-		x = item_at(&p->a);
-		y = item_at(&p->b);
-		if (x.size != y.size || memcmp(x.data, y.data, x.size) != 0)
-			r = p->fn(p->ctx, &x, &y);
+		if (r || (got[0] && got[1]))
+			break;
+		order = got[0] ? 1 : got[1] ? -1 : root_cmp(&at[0], &at[1]);
+		r = compare(j, order <= 0 ? &root[0] : NULL, order >= 0 ? &root[1] : NULL, err);
+		if (order <= 0)
+			want[0] = behind(&at[0]);
+		if (order >= 0)
+			want[1] = behind(&at[1]);
 	}
-	if (r)
-		return r;
-	step_over(&p->a);
-	step_over(&p->b);
-	return 0;
+	cursor_release(&c[0]);
+	cursor_release(&c[1]);
+	return r;
 }
 
-static int step(struct pair *p, struct btrkit_error *err)
+static int compare_all(struct job *j, struct btrkit_error *err)
 {
-	struct btrkit_key x, y;
-	int order;
+	int r = compare(j, &j->a->root_tree, &j->b->root_tree, err);
 
-	if (p->a.ended || p->b.ended)
-		return advance(p, p->a.ended ? &p->b : &p->a, err);
-	x = side_key(&p->a);
-	y = side_key(&p->b);
-	order = key_cmp(&x, &y);
-	if (!order)
-		return both(p, err);
-	/*
-	 * A pointer with the smaller key may cover keys up to the position of the other side, so only items are skipped
-	 * without reading.
-	 */
-	return advance(p, order < 0 ? &p->a : &p->b, err);
+	if (!r)
+		r = compare(j, &j->a->chunk_tree, &j->b->chunk_tree, err);
+	return r ? r : compare_named(j, err);
 }
 
-int diff_trees(struct btrkit_fs *fs_a, const struct tree_root *a, struct btrkit_fs *fs_b, const struct tree_root *b,
-	       bool shared, diff_fn fn, void *ctx, struct btrkit_error *err)
+int btrkit_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, btrkit_diff_fn fn, void *ctx,
+		struct btrkit_error *err)
 {
-	struct pair p = { .shared = shared, .fn = fn, .ctx = ctx };
+	struct job j = { .a = a->fs, .b = b->fs, .fn = fn, .ctx = ctx };
+	struct tree_root x, y;
 	int r;
 
-	if (shared && a && b && a->bytenr == b->bytenr && a->generation == b->generation)
-		return 0;
-	r = side_begin(&p.a, fs_a, a, err);
+	if (!a->tree != !b->tree)
+		return err_set(err, BTRKIT_INVALID, "one tree cannot be compared with all trees");
+	if (!a->tree)
+		return compare_all(&j, err);
+	r = fs_find_tree(a->fs, a->tree, &x, NULL, err);
 	if (!r)
-		r = side_begin(&p.b, fs_b, b, err);
-	while (!r && (!p.a.ended || !p.b.ended))
-		r = step(&p, err);
-	side_end(&p.a);
-	side_end(&p.b);
-	return r;
+		r = fs_find_tree(b->fs, b->tree, &y, NULL, err);
+	return r ? r : compare(&j, &x, &y, err);
 }

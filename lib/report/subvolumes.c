@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Lists subvolumes like `btrfs subvolume list` and `show`. */
+/* Lists subvolumes, with what `btrfs subvolume list` and `show` say about them. */
 #include <btrkit/inspect.h>
 
 #include <errno.h>
@@ -8,10 +8,8 @@
 
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
-#include "lib/format/items/render.h"
 #include "lib/format/items/root.h"
 #include "lib/fs/subvolume.h"
-#include "lib/report/list.h"
 #include "lib/report/subvolumes.h"
 
 /* A snapshot, and the UUID of its source. */
@@ -25,12 +23,13 @@ struct job {
 	struct subvolume_listed *listed;
 	size_t num_listed, listed_room;
 	struct btrkit_fs *fs;
-	struct emit *e;
-	enum btrkit_format format;
+	btrkit_subvolume_fn fn;
+	void *ctx;
 	struct cursor c;	/* in the root tree, in addition to the listing's cursor */
-	struct snapshot *snapshots;
+	struct snapshot *snapshots; /* sorted by their source */
+	uint64_t *ids;		    /* of these */
 	size_t count, room;
-	uint64_t mounted;	/* default subvolume */
+	uint64_t default_id; /* the default subvolume; 0: not asked for */
 	/* The path of the current subvolume. */
 	struct btrkit_error *err;
 	char *path;
@@ -106,12 +105,13 @@ static int compare(const void *a, const void *b)
 	return order ? order : x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void print_snapshots(const struct job *j, const uint8_t uuid[16])
+/* Finds the snapshots of a subvolume: a range of the sorted ones. */
+static void find_snapshots(const struct job *j, struct btrkit_subvolume_item *s)
 {
 	struct snapshot first = { .id = 0 };
 	size_t low = 0, high = j->count;
 
-	memcpy(first.of, uuid, sizeof(first.of));
+	memcpy(first.of, s->uuid, sizeof(first.of));
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
@@ -120,20 +120,9 @@ static void print_snapshots(const struct job *j, const uint8_t uuid[16])
 		else
 			high = middle;
 	}
-	emit_array(j->e, "snapshots");
-	for (; low < j->count && !memcmp(j->snapshots[low].of, uuid, sizeof(first.of)); low++)
-		emit_u64(j->e, NULL, "", j->snapshots[low].id);
-	emit_array_end(j->e);
-}
-
-/* Prints a UUID, or "-" padded to its width. */
-static void print_uuid(struct job *j, const char *words, const uint8_t uuid[16])
-{
-	emit_text(j->e, words);
-	if (!base_uuid_is_none(uuid))
-		emit_uuid(j->e, "", "", uuid);
-	else
-		emit_text(j->e, j->format == BTRKIT_FORMAT_TEXT ? "-                                   " : "-");
+	s->snapshots = j->ids ? j->ids + low : NULL;
+	for (; low < j->count && !memcmp(j->snapshots[low].of, s->uuid, sizeof(first.of)); low++)
+		s->num_snapshots++;
 }
 
 static int keep_path(void *ctx, const char *path, size_t len)
@@ -165,90 +154,42 @@ static int find_path(struct job *j, uint64_t id, const struct root_item *item, s
 	return r == -ENOENT ? 0 : err_pass(err, &own, r);
 }
 
-static void print_path(struct job *j, const struct root_item *item, const char *words)
+static struct btrkit_time time_of(const struct disk_time *t)
 {
-	if (j->path)
-		emit_name_escaped(j->e, "path", words, j->path, j->path_len, false);
-	else
-		emit_str(j->e, "", words, item->refs ? "-" : "DELETED");
+	return (struct btrkit_time){ (int64_t)le64_get(t->sec), le32_get(t->nsec) };
 }
 
-/* Prints the first columns, common to both formats. */
-static void print_numbers(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item,
-			  const char *const words[4])
+static void describe(uint64_t id, uint64_t parent, const struct root_item *item, struct btrkit_subvolume_item *to)
 {
-	emit_u64(j->e, "", words[0], id);
-	emit_u64(j->e, "", words[1], item->generation);
-	emit_u64(j->e, "", words[2], item->otransid);
-	emit_u64(j->e, "", words[3], parent);
-}
-
-static void print_text(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item)
-{
-	static const char *const words[] = { "ID ", " gen ", " cgen ", " parent " };
-
-	print_numbers(j, id, parent, item, words);
-	emit_u64(j->e, "", " top level ", parent);
-	print_uuid(j, " parent_uuid ", item->parent_uuid);
-	print_uuid(j, " received_uuid ", item->received_uuid);
-	print_uuid(j, " uuid ", item->uuid);
-	print_path(j, item, " path ");
-	emit_text(j->e, "\n");
-}
-
-static void print_tsv(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item)
-{
-	static const char *const words[] = { "", "\t", "\t", "\t" };
-
-	print_numbers(j, id, parent, item, words);
-	emit_s64(j->e, "", "\t", (int64_t)le64_get(item->otime.sec));
-	emit_x64(j->e, "", "\t", item->flags);
-	print_uuid(j, "\t", item->uuid);
-	print_uuid(j, "\t", item->parent_uuid);
-	print_uuid(j, "\t", item->received_uuid);
-	print_path(j, item, "\t");
-	emit_text(j->e, "\n");
-}
-
-static void print_json(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item)
-{
-	static const struct flag_name flags[] = {
-		{ ROOT_SUBVOL_RDONLY, "RDONLY" }, { ROOT_SUBVOL_DEAD, "DEAD" }, { 0, NULL },
+	*to = (struct btrkit_subvolume_item){
+		.id = id,
+		.parent = parent,
+		.generation = item->generation,
+		.otransid = item->otransid,
+		.ctransid = item->ctransid,
+		.stransid = item->stransid,
+		.rtransid = item->rtransid,
+		.otime = time_of(&item->otime),
+		.ctime = time_of(&item->ctime),
+		.stime = time_of(&item->stime),
+		.rtime = time_of(&item->rtime),
+		.last_snapshot = item->last_snapshot,
+		.bytenr = item->bytenr,
+		.bytes_used = item->bytes_used,
+		.flags = item->flags,
+		.level = item->level,
+		.read_only = item->flags & ROOT_SUBVOL_RDONLY,
+		.deleted = !item->refs,
 	};
-	struct emit *e = j->e;
-
-	emit_object(e, NULL);
-	emit_u64(e, "id", "", id);
-	emit_u64(e, "generation", "", item->generation);
-	emit_u64(e, "parent", "", parent);
-	emit_u64(e, "top_level", "", parent);
-	if (j->path)
-		print_path(j, item, "");
-	emit_bool(e, "default", id == j->mounted);
-	emit_bool(e, "deleted", !item->refs);
-	emit_u64(e, "flags", "", item->flags);
-	flags_names_emit(e, "flags_names", flags, item->flags);
-	emit_uuid(e, "uuid", "", item->uuid);
-	emit_uuid(e, "parent_uuid", "", item->parent_uuid);
-	emit_uuid(e, "received_uuid", "", item->received_uuid);
-	emit_u64(e, "otransid", "", item->otransid);
-	emit_u64(e, "ctransid", "", item->ctransid);
-	emit_u64(e, "stransid", "", item->stransid);
-	emit_u64(e, "rtransid", "", item->rtransid);
-	render_time(e, "otime", "", &item->otime);
-	render_time(e, "ctime", "", &item->ctime);
-	render_time(e, "stime", "", &item->stime);
-	render_time(e, "rtime", "", &item->rtime);
-	emit_u64(e, "last_snapshot", "", item->last_snapshot);
-	emit_u64(e, "bytenr", "", item->bytenr);
-	emit_u64(e, "level", "", item->level);
-	emit_u64(e, "bytes_used", "", item->bytes_used);
-	print_snapshots(j, item->uuid);
-	emit_object_end(e);
+	memcpy(to->uuid, item->uuid, sizeof(to->uuid));
+	memcpy(to->parent_uuid, item->parent_uuid, sizeof(to->parent_uuid));
+	memcpy(to->received_uuid, item->received_uuid, sizeof(to->received_uuid));
 }
 
-static int print(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
+/* Hands a subvolume to the caller. */
+static int hand_out(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
 {
+	struct btrkit_subvolume_item s;
 	uint64_t parent = 0;
 	int r = item->refs ? subvolume_parent(&j->c, id, &parent, err) : 0;
 
@@ -258,13 +199,12 @@ static int print(struct job *j, uint64_t id, const struct root_item *item, struc
 		r = find_path(j, id, item, err);
 	if (r)
 		return r;
-	if (j->format == BTRKIT_FORMAT_JSON)
-		print_json(j, id, parent, item);
-	else if (j->format == BTRKIT_FORMAT_TSV)
-		print_tsv(j, id, parent, item);
-	else
-		print_text(j, id, parent, item);
-	return emit_failed(j->e);
+	describe(id, parent, item, &s);
+	s.path = j->path;
+	s.path_len = j->path ? j->path_len : 0;
+	s.is_default = j->default_id && id == j->default_id;
+	find_snapshots(j, &s);
+	return j->fn(j->ctx, &s);
 }
 
 static int keep(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
@@ -285,14 +225,14 @@ static int keep(struct job *j, uint64_t id, const struct root_item *item, struct
 	return r;
 }
 
-static int print_sorted(struct job *j, struct btrkit_error *err)
+static int hand_out_sorted(struct job *j, struct btrkit_error *err)
 {
 	int r = each_subvolume(j, j->o, keep, err);
 
 	if (!r && j->num_listed)
 		qsort_r(j->listed, j->num_listed, sizeof(*j->listed), subvolumes_compare, (void *)j->o);
 	for (size_t i = 0; !r && i < j->num_listed; i++)
-		r = print(j, j->listed[i].id, &j->listed[i].item, err);
+		r = hand_out(j, j->listed[i].id, &j->listed[i].item, err);
 	for (size_t i = 0; i < j->num_listed; i++)
 		free(j->listed[i].path);
 	free(j->listed);
@@ -301,39 +241,58 @@ static int print_sorted(struct job *j, struct btrkit_error *err)
 
 static const struct btrkit_subvolumes_options everything = BTRKIT_SUBVOLUMES_OPTIONS_INIT;
 
-static int list(struct job *j, struct btrkit_error *err)
+/* Finds the default subvolume and all snapshots. */
+static int find_relations(struct job *j, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
-	int r = 0;
+	int r = subvolume_default(j->fs, &j->default_id, &own);
 
-	if (j->format == BTRKIT_FORMAT_JSON) {
-		r = subvolume_default(j->fs, &j->mounted, &own);
-		r = r && r != -ENOENT ? err_pass(err, &own, r) : each_subvolume(j, &everything, collect, err);
-	}
-	if (!r && j->count)
-		qsort(j->snapshots, j->count, sizeof(*j->snapshots), compare);
-	if (r)
+	r = r && r != -ENOENT ? err_pass(err, &own, r) : each_subvolume(j, &everything, collect, err);
+	if (r || !j->count)
 		return r;
-	return j->o->num_order ? print_sorted(j, err) : each_subvolume(j, j->o, print, err);
+	qsort(j->snapshots, j->count, sizeof(*j->snapshots), compare);
+	j->ids = calloc(j->count, sizeof(*j->ids));
+	if (!j->ids)
+		return err_nomem(err);
+	for (size_t i = 0; i < j->count; i++)
+		j->ids[i] = j->snapshots[i].id;
+	return 0;
 }
 
-int btrkit_subvolumes_print(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts,
-			    enum btrkit_format format, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+int btrkit_subvolumes(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts, btrkit_subvolume_fn fn,
+		      void *ctx, struct btrkit_error *err)
 {
-	const struct btrkit_subvolumes_options *options = opts ? opts : &everything;
-	struct emit e;
-	struct job j = { .fs = fs, .e = &e, .format = format, .o = options };
-	int r = subvolumes_check(options, err);
+	const struct btrkit_subvolumes_options *o = opts ? opts : &everything;
+	struct job j = { .fs = fs, .fn = fn, .ctx = ctx, .o = o };
+	int r = subvolumes_check(o, err);
 
-	if (!r)
-		r = list_begin(&e, format == BTRKIT_FORMAT_TSV ? BTRKIT_FORMAT_TEXT : format, "list-subvolumes", write,
-			       ctx, err);
 	if (r)
 		return r;
 	cursor_init(&j.c, fs, &fs->root_tree);
-	r = list(&j, err);
+	r = o->flags & BTRKIT_SUBVOLUMES_RELATIONS ? find_relations(&j, err) : 0;
+	if (!r)
+		r = o->num_order ? hand_out_sorted(&j, err) : each_subvolume(&j, o, hand_out, err);
 	cursor_release(&j.c);
 	free(j.snapshots);
+	free(j.ids);
 	free(j.path);
-	return list_end(&e, r);
+	return r;
+}
+
+int btrkit_subvolume_get(struct btrkit_fs *fs, uint64_t id, struct btrkit_subvolume_item *ret,
+			 struct btrkit_error *err)
+{
+	struct subvolume s;
+	struct cursor c;
+	uint64_t parent;
+	int r = subvolume_get(fs, id, &s, err);
+
+	if (r)
+		return r;
+	cursor_init(&c, fs, &fs->root_tree);
+	r = subvolume_parent(&c, id, &parent, err);
+	cursor_release(&c);
+	if (!r)
+		describe(id, parent, &s.item, ret);
+	return r;
 }

@@ -7,7 +7,7 @@
 
 int subvolumes_check(const struct btrkit_subvolumes_options *o, struct btrkit_error *err)
 {
-	const unsigned known = 2 * BTRKIT_SUBVOLUMES_SNAPSHOTS - 1;
+	const unsigned known = 2 * BTRKIT_SUBVOLUMES_RELATIONS - 1;
 
 	if (o->flags & ~known)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~known);

@@ -342,6 +342,7 @@ void btrkit_fs_get_info(const struct btrkit_fs *fs, struct btrkit_fs_info *info)
 		.super_mirror = fs->super_mirror,
 		.csum_name = s->csum->name,
 		.log_root = s->log_root,
+		.data_copies = volume_data_factor(fs->volume),
 	};
 	memcpy(info->fsid, s->fsid, sizeof(info->fsid));
 	memcpy(info->label, s->disk.label, sizeof(s->disk.label));

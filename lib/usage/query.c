@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/usage/damage.h"
 #include "lib/usage/owners/sets.h"
 #include "lib/usage/query.h"
 #include "lib/usage/state.h"
@@ -66,6 +67,25 @@ size_t btrkit_usage_num_sets(const struct btrkit_usage *u)
 const struct set *usage_set_at(const struct btrkit_usage *u, size_t i)
 {
 	return &u->sets.at[u->final[i].number];
+}
+
+size_t btrkit_usage_in_order(const struct btrkit_usage *u, size_t i)
+{
+	return u->outside[i];
+}
+
+size_t btrkit_usage_get_runs(const struct btrkit_usage *u, size_t set, struct btrkit_usage_run *runs, size_t max)
+{
+	const struct set *s = usage_set_at(u, set);
+
+	for (uint32_t i = 0; i < s->num_runs && i < max; i++)
+		runs[i] = (struct btrkit_usage_run){ s->runs[i].first, s->runs[i].last };
+	return s->num_runs;
+}
+
+bool btrkit_usage_was_reported(const struct btrkit_usage *u, const struct btrkit_error *what)
+{
+	return usage_was_reported(u, what);
 }
 
 static size_t count_owners(const struct set *set)

@@ -122,7 +122,7 @@ def without_root(path):
         shutil.copyfile(path, theirs)
         os.mkdir(target)
         os.chmod(target, 0o777)
-        binary, library = os.path.abspath(BTRKIT), 'lib/libbtrkit.so.0'
+        binary, library = os.path.abspath(BTRKIT), 'lib/libbtrkit.so.1'
         for part in ('cmd', 'lib'):
             os.mkdir(f'{place}/{part}')
             os.chmod(f'{place}/{part}', 0o755)

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Calls that query the extent tree or parse strings, and calls on devices without a filesystem. */
+#include "lib/print/check.h"
+#include "lib/print/space.h"
+#include "lib/print/usage.h"
+#include "lib/print/usage_html.h"
 #include "tests/crash/calls.h"
 
 #include <errno.h>
@@ -92,43 +96,43 @@ static int usage_matrix(struct caller *c)
 	return btrkit_usage_num_owners(c->usage) > 64 ? 0 : btrkit_usage_matrix(c->usage, space, &c->err);
 }
 
-static int usage_rows(struct caller *c, struct btrkit_usage_printer *p)
+static int usage_rows(struct caller *c, struct usage_printer *p)
 {
 	const uint32_t owner = calls_pick(c, 3);
 
 	switch (calls_pick(c, 4)) {
 	case 0:
-		return btrkit_usage_printer_owners(p, &c->err);
+		return usage_printer_owners(p, &c->err);
 	case 1:
-		return btrkit_usage_printer_freed(p, &owner, 1, &c->err);
+		return usage_printer_freed(p, &owner, 1, &c->err);
 	case 2:
-		return btrkit_usage_printer_matrix(p, &c->err);
+		return usage_printer_matrix(p, &c->err);
 	default:
-		return c->paths ? btrkit_usage_printer_paths(p, c->paths, &c->err) : 0;
+		return c->paths ? usage_printer_paths(p, c->paths, &c->err) : 0;
 	}
 }
 
 static int usage_printed(struct caller *c)
 {
-	const struct btrkit_usage_print_options opts = { .flags = calls_flags(c, BTRKIT_USAGE_BYTES),
+	const struct usage_printer_options opts = { .flags = calls_flags(c, USAGE_PRINTER_BYTES),
 							 .format = calls_format(c),
 							 .damage = calls_pick(c, 2) ? calls_damage : NULL,
 							 .damage_ctx = c };
-	struct btrkit_usage_printer *p = NULL;
-	int ret = btrkit_usage_printer_create(c->fs, c->usage, &opts, calls_write, c, &p, &c->err);
+	struct usage_printer *p = NULL;
+	int ret = usage_printer_create(c->fs, c->usage, &opts, calls_write, c, &p, &c->err);
 
 	if (ret)
 		return ret;
 	ret = usage_rows(c, p);
 	/* These report errors only by their return value. */
-	if (!ret && (btrkit_usage_printer_types(p) > 0 || btrkit_usage_printer_extents(p) > 0))
+	if (!ret && (usage_printer_types(p) > 0 || usage_printer_extents(p) > 0))
 		ret = 1;
-	return btrkit_usage_printer_finish(p) > 0 ? 1 : ret;
+	return usage_printer_finish(p) > 0 ? 1 : ret;
 }
 
 static int usage_html(struct caller *c)
 {
-	return btrkit_usage_html_print(c->fs, c->usage, c->paths, NULL, calls_write, c, &c->err);
+	return print_usage_html(c->fs, c->usage, c->paths, NULL, calls_write, c, &c->err);
 }
 
 static int space_status(struct caller *c)
@@ -136,7 +140,7 @@ static int space_status(struct caller *c)
 	struct btrkit_space_summary sum;
 
 	return calls_pick(c, 2) ? btrkit_space_status(c->fs, NULL, &sum, &c->err) :
-				  btrkit_space_status_print(c->fs, calls_format(c), calls_write, c, &sum, &c->err);
+				  print_space_status(c->fs, calls_format(c), calls_write, c, &sum, &c->err);
 }
 
 static struct btrkit_space_change_options how_to_change(struct caller *c)
@@ -173,12 +177,12 @@ static int check(struct caller *c)
 
 	return calls_pick(c, 2) ?
 		       btrkit_check(c->fs, &opts, &result, &c->err) :
-		       btrkit_check_print(c->fs, &opts, calls_format(c), calls_write, c, &result, &c->err);
+		       print_check(c->fs, &opts, calls_format(c), calls_write, c, &result, &c->err);
 }
 
 static int check_codes(struct caller *c)
 {
-	return btrkit_check_codes_print(calls_format(c), calls_write, c, &c->err);
+	return print_check_codes(calls_format(c), calls_write, c, &c->err);
 }
 
 static int words(struct caller *c)

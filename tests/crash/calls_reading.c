@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Calls that read, inside or outside of a transaction. */
+#include "lib/print/diff.h"
+#include "lib/print/fiemap.h"
+#include "lib/print/layout.h"
+#include "lib/print/ls.h"
+#include "lib/print/references.h"
+#include "lib/print/stat.h"
+#include "lib/print/subvolumes.h"
+#include "lib/print/tree_stats.h"
 #include "tests/crash/calls.h"
 
 #include <errno.h>
@@ -106,15 +114,15 @@ static int fiemap_all(struct caller *c)
 
 static int fiemap_printed(struct caller *c)
 {
-	struct btrkit_fiemap_printer *p = NULL;
+	struct fiemap_printer *p = NULL;
 	int ret, last;
 
-	ret = btrkit_fiemap_printer_create(c->fs, calls_format(c), calls_flags(c, 1), calls_write, c, &p, &c->err);
+	ret = fiemap_printer_create(c->fs, calls_format(c), calls_flags(c, 1), calls_write, c, &p, &c->err);
 	if (ret)
 		return ret;
-	ret = btrkit_fiemap_all(c->fs, btrkit_fiemap_printer_sink(p), NULL, &c->err);
+	ret = btrkit_fiemap_all(c->fs, fiemap_printer_sink(p), NULL, &c->err);
 	/* Errors are reported only by the return value. */
-	last = btrkit_fiemap_printer_finish(p, !ret);
+	last = fiemap_printer_finish(p, !ret);
 	return ret || !last || c->ended ? ret : last == -ENOMEM ? 0 : last;
 }
 
@@ -137,13 +145,13 @@ static int logical_references(struct caller *c)
 
 static int logical_references_print(struct caller *c)
 {
-	return btrkit_logical_references_print(c->fs, calls_address(c), calls_flags(c, 3), calls_format(c), calls_write,
+	return print_logical_references(c->fs, calls_address(c), calls_flags(c, 3), calls_format(c), calls_write,
 					       c, &c->err);
 }
 
 static int inode_paths_print(struct caller *c)
 {
-	return btrkit_inode_paths_print(c->fs, calls_root(c), calls_inode(c), calls_format(c), calls_write, c, &c->err);
+	return print_inode_paths(c->fs, calls_root(c), calls_inode(c), calls_format(c), calls_write, c, &c->err);
 }
 
 static int subvolume_find(struct caller *c)
@@ -242,25 +250,25 @@ static int file_close(struct caller *c)
 
 static int ls_print(struct caller *c)
 {
-	const struct btrkit_ls_options opts = { .flags = calls_flags(c, 15),
+	const struct print_ls_options opts = { .flags = calls_flags(c, 15),
 						.format = calls_format(c),
 						.problem = calls_pick(c, 2) ? calls_problem : NULL,
 						.problem_ctx = c };
 	const char *const paths[] = { calls_path(c), calls_path(c) };
 
-	return btrkit_ls_print(c->fs, calls_root(c), paths, calls_pick(c, 3), calls_pick(c, 4) ? &opts : NULL,
+	return print_ls(c->fs, calls_root(c), paths, calls_pick(c, 3), calls_pick(c, 4) ? &opts : NULL,
 			       calls_write, c, &c->err);
 }
 
 static int stat_print(struct caller *c)
 {
-	const struct btrkit_stat_options opts = { .flags = calls_flags(c, 0),
+	const struct print_stat_options opts = { .flags = calls_flags(c, 0),
 						  .format = calls_format(c),
 						  .problem = calls_pick(c, 2) ? calls_problem : NULL,
 						  .problem_ctx = c };
 	const char *const paths[] = { calls_path(c), calls_path(c) };
 
-	return btrkit_stat_print(c->fs, calls_root(c), paths, calls_pick(c, 3), calls_pick(c, 4) ? &opts : NULL,
+	return print_stat(c->fs, calls_root(c), paths, calls_pick(c, 3), calls_pick(c, 4) ? &opts : NULL,
 				 calls_write, c, &c->err);
 }
 
@@ -272,14 +280,14 @@ static int subvolumes_print(struct caller *c)
 	opts.flags = calls_flags(c, 15);
 	opts.order = &order;
 	opts.num_order = calls_pick(c, 2);
-	return btrkit_subvolumes_print(c->fs, &opts, calls_format(c), calls_write, c, &c->err);
+	return print_subvolumes(c->fs, &opts, calls_format(c), calls_write, c, &c->err);
 }
 
 static int tree_stats_print(struct caller *c)
 {
 	const uint64_t trees[] = { calls_root(c), calls_pick(c, 12) };
 
-	return btrkit_tree_stats_print(c->fs, trees, calls_pick(c, 3), calls_format(c), calls_write, c, &c->err);
+	return print_tree_stats(c->fs, trees, calls_pick(c, 3), calls_format(c), calls_write, c, &c->err);
 }
 
 static int diff_print(struct caller *c)
@@ -288,7 +296,7 @@ static int diff_print(struct caller *c)
 	const struct btrkit_diff_side b = { c->fs, calls_pick(c, 4) ? calls_root(c) : 0 };
 	bool differ;
 
-	return btrkit_diff_print(&a, &b, calls_flags(c, 3), calls_format(c), calls_write, c, &differ, &c->err);
+	return print_diff(&a, &b, calls_flags(c, 3), calls_format(c), calls_write, c, &differ, &c->err);
 }
 
 static int dump_tree(struct caller *c)
@@ -327,13 +335,13 @@ static int dump_super(struct caller *c)
 static int devices(struct caller *c)
 {
 	return calls_pick(c, 2) ? btrkit_devices(c->fs, see_device, c, &c->err) :
-				  btrkit_devices_print(c->fs, calls_format(c), calls_write, c, &c->err);
+				  print_devices(c->fs, calls_format(c), calls_write, c, &c->err);
 }
 
 static int chunks(struct caller *c)
 {
 	return calls_pick(c, 2) ? btrkit_chunks(c->fs, see_chunk, c, &c->err) :
-				  btrkit_chunks_print(c->fs, calls_format(c), calls_write, c, &c->err);
+				  print_chunks(c->fs, calls_format(c), calls_write, c, &c->err);
 }
 
 static int logical_copies(struct caller *c)
@@ -341,7 +349,7 @@ static int logical_copies(struct caller *c)
 	const uint64_t at = calls_address(c);
 
 	return calls_pick(c, 2) ? btrkit_logical_copies(c->fs, at, see_copy, c, &c->err) :
-				  btrkit_logical_copies_print(c->fs, at, calls_format(c), calls_write, c, &c->err);
+				  print_logical_copies(c->fs, at, calls_format(c), calls_write, c, &c->err);
 }
 
 static int used_ranges(struct caller *c)

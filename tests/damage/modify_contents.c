@@ -8,7 +8,6 @@
 
 #include <btrkit/check.h>
 #include <btrkit/extract.h>
-#include <btrkit/listing.h>
 #include <btrkit/subvolume_modify.h>
 
 #include "lib/base/err.h"

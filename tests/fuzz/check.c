@@ -3,6 +3,7 @@
  * check of any filesystem, however it is opened, with tables in memory or in a file: it must end, and its counts must
  * match the findings that it reports. For the input see device.h.
  */
+#include "lib/print/check.h"
 #include "tests/fuzz/device.h"
 
 #include <stdlib.h>
@@ -98,7 +99,7 @@ static void print(struct btrkit_fs *fs, const struct btrkit_check_options *opts,
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	int ret;
 
-	ret = btrkit_check_print(fs, opts, format, format == BTRKIT_FORMAT_JSON ? fuzz_write_json : fuzz_write, &json,
+	ret = print_check(fs, opts, format, format == BTRKIT_FORMAT_JSON ? fuzz_write_json : fuzz_write, &json,
 				 NULL, &err);
 	fuzz_ended(ret, &err);
 	fuzz_json_ended(&json, ret);

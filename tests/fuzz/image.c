@@ -3,6 +3,11 @@
  * A whole filesystem: open it, dump it, list files and free space, and compute space usage by owner and by directory.
  * For the input see device.h.
  */
+#include "lib/print/diff.h"
+#include "lib/print/references.h"
+#include "lib/print/space.h"
+#include "lib/print/subvolumes.h"
+#include "lib/print/tree_stats.h"
 #include "tests/fuzz/device.h"
 
 #include <stdlib.h>
@@ -67,14 +72,14 @@ static void inspect(struct btrkit_fs *fs)
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(print_tree_stats(fs, NULL, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_subvolumes_print(fs, &deleted, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(print_subvolumes(fs, &deleted, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_diff_print(&subvolume, &other, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &differ, &err),
+	fuzz_ended(print_diff(&subvolume, &other, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &differ, &err),
 		   &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_diff_print(&all, &all, 0, BTRKIT_FORMAT_TEXT, fuzz_write, &room, &differ, &err), &err);
+	fuzz_ended(print_diff(&all, &all, 0, BTRKIT_FORMAT_TEXT, fuzz_write, &room, &differ, &err), &err);
 }
 
 static int count_problem(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what)
@@ -110,7 +115,7 @@ static int resolve_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 
 	for (size_t i = 0; i < n; i++, r->rows++)
 		if (rows[i].physical && r->rows < RESOLVED_MAX)
-			fuzz_ended(btrkit_logical_references_print(r->fs, rows[i].physical, 0, BTRKIT_FORMAT_JSON,
+			fuzz_ended(print_logical_references(r->fs, rows[i].physical, 0, BTRKIT_FORMAT_JSON,
 								   fuzz_write, &room, &err),
 				   &err);
 	return r->rows > ROWS_MAX ? -27 : 0;
@@ -131,7 +136,7 @@ static void hold_caches(struct btrkit_fs *fs)
 	struct btrkit_space_summary sum;
 	uint64_t room = OUTPUT_MAX;
 
-	fuzz_ended(btrkit_space_status_print(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &sum, &err), &err);
+	fuzz_ended(print_space_status(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &sum, &err), &err);
 }
 
 static int pass_over(void *ctx, const struct btrkit_error *what)

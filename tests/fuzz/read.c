@@ -3,6 +3,9 @@
  * Reading files of any filesystem: listed, with everything about their inodes, extracted as an archive, by number and
  * by path, with file data if the input has it. For the input see device.h.
  */
+#include "lib/print/layout.h"
+#include "lib/print/ls.h"
+#include "lib/print/stat.h"
 #include "tests/fuzz/device.h"
 
 #include <stdlib.h>
@@ -40,33 +43,33 @@ static void list(struct btrkit_fs *fs, uint64_t root, struct fuzz_choices *c)
 	static const char *const paths[] = {
 		"dir/file", "small", "zstd", "sub", "/", "link", "", "../dir", "sub/clone"
 	};
-	struct btrkit_ls_options opts = BTRKIT_LS_OPTIONS_INIT;
-	struct btrkit_stat_options stat = BTRKIT_STAT_OPTIONS_INIT;
+	struct print_ls_options opts = PRINT_LS_OPTIONS_INIT;
+	struct print_stat_options stat = PRINT_STAT_OPTIONS_INIT;
 	struct fuzz_json json = { .left = OUTPUT_MAX };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t told = 0;
 	int ret;
 
-	opts.flags = ((unsigned)fuzz_choose(c, 1) ^ (BTRKIT_LS_LONG | BTRKIT_LS_RECURSIVE)) & 0xf;
+	opts.flags = ((unsigned)fuzz_choose(c, 1) ^ (PRINT_LS_LONG | PRINT_LS_RECURSIVE)) & 0xf;
 	opts.problem = tell;
 	opts.problem_ctx = &told;
-	fuzz_ended(btrkit_ls_print(fs, root, NULL, 0, &opts, fuzz_write, &json.left, &err), &err);
+	fuzz_ended(print_ls(fs, root, NULL, 0, &opts, fuzz_write, &json.left, &err), &err);
 	opts.format = BTRKIT_FORMAT_JSON;
 	stat.format = BTRKIT_FORMAT_JSON;
 	stat.problem = tell;
 	stat.problem_ctx = &told;
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ret = btrkit_ls_print(fs, root, NULL, 0, &opts, fuzz_write_json, &json, &err);
+	ret = print_ls(fs, root, NULL, 0, &opts, fuzz_write_json, &json, &err);
 	fuzz_ended(ret, &err);
 	fuzz_json_ended(&json, ret);
 	json = (struct fuzz_json){ .left = OUTPUT_MAX };
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ret = btrkit_stat_print(fs, root, paths, sizeof(paths) / sizeof(paths[0]), &stat, fuzz_write_json, &json, &err);
+	ret = print_stat(fs, root, paths, sizeof(paths) / sizeof(paths[0]), &stat, fuzz_write_json, &json, &err);
 	fuzz_ended(ret, &err);
 	fuzz_json_ended(&json, ret);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	stat.format = BTRKIT_FORMAT_TEXT;
-	fuzz_ended(btrkit_stat_print(fs, root, paths, 3, &stat, fuzz_write, &json.left, &err), &err);
+	fuzz_ended(print_stat(fs, root, paths, 3, &stat, fuzz_write, &json.left, &err), &err);
 }
 
 static void extract(struct btrkit_fs *fs, uint64_t root, struct fuzz_choices *c)
@@ -183,11 +186,11 @@ static void layout(struct btrkit_fs *fs, struct fuzz_choices *c)
 	struct btrkit_used_range last = { .devid = UINT64_MAX };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	fuzz_ended(btrkit_devices_print(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(print_devices(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_chunks_print(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(print_chunks(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_logical_copies_print(fs, logical, BTRKIT_FORMAT_TEXT, fuzz_write, &room, &err), &err);
+	fuzz_ended(print_logical_copies(fs, logical, BTRKIT_FORMAT_TEXT, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(btrkit_used_ranges(fs, 0, take_used, &last, &err), &err);
 }

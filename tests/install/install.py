@@ -93,7 +93,7 @@ class Installed:
         run(*compiler, '-Wall', '-Wextra', '-Werror', source, '-o', binary, *self.flags(), env=self.env,
             cwd=pathlib.Path(binary).parent)
         needed = run('readelf', '-d', binary)
-        check(re.search(r'NEEDED.*\[libbtrkit\.so\.0\]', needed), f'{binary} is not linked to libbtrkit.so.0: {needed}')
+        check(re.search(r'NEEDED.*\[libbtrkit\.so\.1\]', needed), f'{binary} is not linked to libbtrkit.so.1: {needed}')
         check('LIBBTRKIT_0.1' in run('readelf', '-V', binary), f'{binary} does not ask for versions')
         return binary
 
@@ -105,14 +105,14 @@ def files(at, version):
         prefix = prefix.parent
     headers = {p.name for p in at.root.glob('include/btrkit/*.h')}
     check(headers and {p.name for p in (prefix / 'include/btrkit').iterdir()} == headers, 'headers')
-    check(os.readlink(at.lib / 'libbtrkit.so') == 'libbtrkit.so.0', 'libbtrkit.so')
-    check(os.readlink(at.lib / 'libbtrkit.so.0') == f'libbtrkit.so.{version}', 'libbtrkit.so.0')
+    check(os.readlink(at.lib / 'libbtrkit.so') == 'libbtrkit.so.1', 'libbtrkit.so')
+    check(os.readlink(at.lib / 'libbtrkit.so.1') == f'libbtrkit.so.{version}', 'libbtrkit.so.1')
     library = at.lib / f'libbtrkit.so.{version}'
     check(library.is_file() and not library.is_symlink(), library)
     check({p.name for p in at.lib.iterdir() if p.is_file()} == {
-        'libbtrkit.so', 'libbtrkit.so.0', library.name, *(['libbtrkit.a'] if at.static else [])},
+        'libbtrkit.so', 'libbtrkit.so.1', library.name, *(['libbtrkit.a'] if at.static else [])},
         f'more than the library in {at.lib}')
-    check('SONAME' in (dynamic := run('readelf', '-d', library)) and '[libbtrkit.so.0]' in dynamic, 'soname')
+    check('SONAME' in (dynamic := run('readelf', '-d', library)) and '[libbtrkit.so.1]' in dynamic, 'soname')
     check('RUNPATH' not in dynamic and 'RPATH' not in dynamic, 'the library has a path of this machine')
     btrkit = prefix / 'bin/btrkit'
     check('PATH)' not in run('readelf', '-d', btrkit), 'btrkit has a path of this machine')

@@ -12,8 +12,7 @@ import common
 # The prefixes of functions whose first parameter is such a handle.
 HANDLES = {"struct btrkit_txn *": "btrkit_txn_", "struct btrkit_file *": "btrkit_file_",
            "struct btrkit_usage *": "btrkit_usage_", "struct btrkit_usage_paths *": "btrkit_usage_paths_",
-           "struct btrkit_usage_printer *": "btrkit_usage_printer_",
-           "struct btrkit_fiemap_printer *": "btrkit_fiemap_printer_"}
+           "struct btrkit_descent *": "btrkit_descent_"}
 
 
 def known(root):

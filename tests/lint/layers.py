@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Checks includes: each layer of lib/ may include only layers below it, and cmd/ only public headers. A layer must
-define what its headers declare, so that it calls nothing above it either. lib/README.md, which shows the layers, must
-name each source file under its layer. Usage: layers.py ROOT"""
+"""Checks includes: each layer of lib/ may include only layers below it, and cmd/ only public headers and printers. A
+layer must define what its headers declare, so that it calls nothing above it either. lib/README.md, which shows the
+layers, must name each source file under its layer. Usage: layers.py ROOT"""
 import fnmatch
 import pathlib
 import re
@@ -14,6 +14,9 @@ import common
 LAYERS = ["base", "format", "io", "volume", "tree", "space", "backref", "sweep", "fs", "commit", "delayed",
           "reserve", "txn", "modify", "usage", "check", "report", "iterate", "dump", "space_cache", "source", "mkfs",
           "extract", "print"]
+
+# What printers may know besides public headers: how to write, and names in the format.
+PRINTERS_SHARE = ("base", "format", "print")
 
 # Headers that neither the library nor the commands may use: processes, mounts, and foreign on-disk structs.
 FORBIDDEN = {"sys/mount.h", "mntent.h", "spawn.h", "sys/wait.h", "linux/btrfs.h", "linux/btrfs_tree.h"}
@@ -46,13 +49,17 @@ def check_lib(layer, form, name):
         return f"lib/{parts[1]} is no layer; layers.py lists them"
     if LAYERS.index(parts[1]) > LAYERS.index(layer):
         return f"lib/{layer} lies below lib/{parts[1]}"
+    if layer == "print" and parts[1] not in PRINTERS_SHARE:
+        return "lib/print includes only <btrkit/*.h>, headers of the system, lib/base and lib/format"
     return None
 
 
 def check_cmd(form, name):
     if form == "<" or (re.fullmatch(r"(cmd/)?[^/]+\.h", name) and name != "config.h"):
         return None
-    return "cmd/ includes only <btrkit/*.h>, headers of the system and cmd/*.h"
+    if re.fullmatch(r"lib/print/[^/]+\.h", name):
+        return None
+    return "cmd/ includes only <btrkit/*.h>, lib/print/*.h, headers of the system and cmd/*.h"
 
 
 def check_public(form, name):

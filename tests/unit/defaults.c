@@ -6,6 +6,15 @@
 
 #include <btrkit/btrkit.h>
 
+#include "lib/print/check.h"
+#include "lib/print/ls.h"
+#include "lib/print/mkfs.h"
+#include "lib/print/space.h"
+#include "lib/print/stat.h"
+#include "lib/print/subvolumes.h"
+#include "lib/print/usage.h"
+#include "lib/print/usage_html.h"
+
 #define SIZE (256u << 20)
 
 static int swallow(void *ctx, const void *data, size_t len)
@@ -49,7 +58,7 @@ static void a_filesystem_is_made_without_options(void **state)
 	assert_int_equal(by_null.nodesize, by_macro.nodesize);
 	assert_int_equal(by_null.incompat, by_macro.incompat);
 	assert_int_equal(by_null.compat_ro, by_macro.compat_ro);
-	assert_int_equal(btrkit_mkfs_result_print(NULL, &by_null, &name, 1, swallow, &bytes, NULL), 0);
+	assert_int_equal(print_mkfs_result(NULL, &by_null, &name, 1, swallow, &bytes, NULL), 0);
 	assert_true(bytes);
 }
 
@@ -58,26 +67,26 @@ static void whatever_takes_options_does_without(void **state)
 	struct btrkit_fs *fs = opened();
 	struct btrkit_usage *usage;
 	struct btrkit_usage_paths *paths;
-	struct btrkit_usage_printer *printer;
+	struct usage_printer *printer;
 	const char *top[] = { "/" };
 	uint64_t bytes = 0;
 
 	(void)state;
-	assert_int_equal(btrkit_ls_print(fs, 5, NULL, 0, NULL, swallow, &bytes, NULL), 0);
-	assert_int_equal(btrkit_ls_print(fs, 5, top, 1, NULL, swallow, &bytes, NULL), 0);
-	assert_int_equal(btrkit_stat_print(fs, 5, top, 1, NULL, swallow, &bytes, NULL), 0);
-	assert_int_equal(btrkit_subvolumes_print(fs, NULL, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL), 0);
+	assert_int_equal(print_ls(fs, 5, NULL, 0, NULL, swallow, &bytes, NULL), 0);
+	assert_int_equal(print_ls(fs, 5, top, 1, NULL, swallow, &bytes, NULL), 0);
+	assert_int_equal(print_stat(fs, 5, top, 1, NULL, swallow, &bytes, NULL), 0);
+	assert_int_equal(print_subvolumes(fs, NULL, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL), 0);
 	assert_int_equal(btrkit_dump_tree(fs, NULL, swallow, &bytes, NULL), 0);
 	assert_int_equal(btrkit_dump_scan(fs, NULL, NULL, swallow, &bytes, NULL), 0);
 	assert_int_equal(btrkit_check(fs, NULL, NULL, NULL), 0);
-	assert_int_equal(btrkit_check_print(fs, NULL, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL, NULL), 0);
+	assert_int_equal(print_check(fs, NULL, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL, NULL), 0);
 	assert_int_equal(btrkit_space_status(fs, NULL, NULL, NULL), 0);
-	assert_int_equal(btrkit_space_status_print(fs, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL, NULL), 0);
+	assert_int_equal(print_space_status(fs, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL, NULL), 0);
 	assert_int_equal(btrkit_usage_load(fs, NULL, &usage, NULL), 0);
 	assert_int_equal(btrkit_usage_paths_load(fs, usage, NULL, &paths, NULL), 0);
-	assert_int_equal(btrkit_usage_printer_create(fs, usage, NULL, swallow, &bytes, &printer, NULL), 0);
-	assert_int_equal(btrkit_usage_printer_finish(printer), 0);
-	assert_int_equal(btrkit_usage_html_print(fs, usage, paths, NULL, swallow, &bytes, NULL), 0);
+	assert_int_equal(usage_printer_create(fs, usage, NULL, swallow, &bytes, &printer, NULL), 0);
+	assert_int_equal(usage_printer_finish(printer), 0);
+	assert_int_equal(print_usage_html(fs, usage, paths, NULL, swallow, &bytes, NULL), 0);
 	btrkit_usage_paths_free(paths);
 	btrkit_usage_free(usage);
 	btrkit_fs_close(fs);

@@ -4,10 +4,11 @@
 
 #include <sys/stat.h>
 
-#include <btrkit/listing.h>
 
 #include "lib/format/ids.h"
 #include "lib/format/items/dir.h"
+#include "lib/print/ls.h"
+#include "lib/print/stat.h"
 #include "tests/unit/hostile.h"
 
 #define LEVELS 40u
@@ -41,13 +42,13 @@ static int problem(void *ctx, const char *path, size_t len, const struct btrkit_
 
 static void list(struct hostile *h, const char *path, unsigned flags, struct told *t)
 {
-	const struct btrkit_ls_options opts = { BTRKIT_LS_RECURSIVE | flags, BTRKIT_FORMAT_TEXT, problem, t };
+	const struct print_ls_options opts = { PRINT_LS_RECURSIVE | flags, BTRKIT_FORMAT_TEXT, problem, t };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct synthetic s;
 	struct btrkit_fs *fs = hostile_open(h, &s);
 
 	*t = (struct told){ 0 };
-	assert_int_equal(btrkit_ls_print(fs, 5, &path, 1, &opts, take, t, &err), 0);
+	assert_int_equal(print_ls(fs, 5, &path, 1, &opts, take, t, &err), 0);
 	btrkit_fs_close(fs);
 	hostile_free(h);
 }
@@ -119,7 +120,7 @@ static void an_inode_that_is_missing_does_not_hide_the_others(void **state)
 	hostile_entry(&h, 256, 3, "gone/\n", 300, FT_REG);
 	hostile_entry(&h, 256, 4, "link", 258, FT_SYMLINK);
 	hostile_inode(&h, 258, S_IFLNK | 0777, 1, 1ull << 62);
-	list(&h, "", BTRKIT_LS_LONG, &t);
+	list(&h, "", PRINT_LS_LONG, &t);
 	assert_int_equal(t.problems, 2);
 	assert_non_null(strstr(t.text, " gone/\\n\n"));
 	assert_non_null(strstr(t.text, " here\n"));
@@ -129,7 +130,7 @@ static void an_inode_that_is_missing_does_not_hide_the_others(void **state)
 
 static void without_a_function_the_first_problem_ends_it(void **state)
 {
-	const struct btrkit_ls_options opts = { BTRKIT_LS_LONG, BTRKIT_FORMAT_TEXT, NULL, NULL };
+	const struct print_ls_options opts = { PRINT_LS_LONG, BTRKIT_FORMAT_TEXT, NULL, NULL };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct told t = { .len = 0 };
 	const char *const none = "none";
@@ -141,13 +142,13 @@ static void without_a_function_the_first_problem_ends_it(void **state)
 	root(&h);
 	hostile_entry(&h, 256, 3, "gone", 300, FT_REG);
 	fs = hostile_open(&h, &s);
-	assert_int_equal(btrkit_ls_print(fs, 5, NULL, 0, &opts, take, &t, &err), -ENOENT);
+	assert_int_equal(print_ls(fs, 5, NULL, 0, &opts, take, &t, &err), -ENOENT);
 	assert_string_equal(err.message, "no inode 300 in subvolume 5");
-	assert_int_equal(btrkit_ls_print(fs, 5, &none, 1, &opts, take, &t, &err), -ENOENT);
-	assert_int_equal(btrkit_ls_print(fs, 6, NULL, 0, &opts, take, &t, &err), -ENOENT);
-	assert_int_equal(btrkit_ls_print(fs, 5, NULL, 0, &(struct btrkit_ls_options){ .flags = 1u << 20 }, take, &t,
+	assert_int_equal(print_ls(fs, 5, &none, 1, &opts, take, &t, &err), -ENOENT);
+	assert_int_equal(print_ls(fs, 6, NULL, 0, &opts, take, &t, &err), -ENOENT);
+	assert_int_equal(print_ls(fs, 5, NULL, 0, &(struct print_ls_options){ .flags = 1u << 20 }, take, &t,
 					 &err), -EINVAL);
-	assert_int_equal(btrkit_stat_print(fs, 5, &none, 1, NULL, take, &t, &err), -ENOENT);
+	assert_int_equal(print_stat(fs, 5, &none, 1, NULL, take, &t, &err), -ENOENT);
 	assert_int_equal(t.len, 0);
 	btrkit_fs_close(fs);
 	hostile_free(&h);

@@ -3,6 +3,8 @@
  * Reading in an open transaction after a flush: names, inodes and contents are the current ones; whatever needs the
  * extent tree returns -EBUSY, since references are added by the commit.
  */
+#include "lib/print/stat.h"
+#include "lib/print/tree_stats.h"
 #include "tests/unit/session.h"
 
 #include <btrkit/btrkit.h>
@@ -92,7 +94,7 @@ static void expect_all_busy(uint64_t address)
 	expect_busy(btrkit_extent_references(fs, address, see_reference, NULL, &err));
 	expect_busy(btrkit_logical_find(fs, address, &found, &err));
 	expect_busy(btrkit_logical_references(fs, address, 0, see_reference, NULL, &err));
-	expect_busy(btrkit_stat_print(fs, BTRKIT_TOP_LEVEL, path, 1, NULL, swallow, &bytes, &err));
+	expect_busy(print_stat(fs, BTRKIT_TOP_LEVEL, path, 1, NULL, swallow, &bytes, &err));
 	expect_busy(btrkit_space_status(fs, NULL, NULL, &err));
 	expect_busy(btrkit_space_convert(fs, BTRKIT_SPACE_CACHE_V1, &dry, NULL, &err));
 	expect_busy(btrkit_space_clear(fs, BTRKIT_SPACE_CACHE_V2, NULL, NULL, &err));
@@ -134,7 +136,7 @@ static unsigned top_level_blocks(void)
 
 	rig_check(btrkit_subvolume_next(fs, 0, &s, &err), &err);
 	assert_int_equal(s.id, BTRKIT_TOP_LEVEL);
-	rig_check(btrkit_tree_stats_print(fs, &s.id, 1, BTRKIT_FORMAT_JSON, swallow, &bytes, &err), &err);
+	rig_check(print_tree_stats(fs, &s.id, 1, BTRKIT_FORMAT_JSON, swallow, &bytes, &err), &err);
 	return (unsigned)bytes;
 }
 

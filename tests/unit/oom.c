@@ -11,6 +11,13 @@
 
 #include "lib/format/ids.h"
 #include "lib/format/items/inode.h"
+#include "lib/print/diff.h"
+#include "lib/print/fiemap.h"
+#include "lib/print/space.h"
+#include "lib/print/subvolumes.h"
+#include "lib/print/tree_stats.h"
+#include "lib/print/usage.h"
+#include "lib/print/usage_html.h"
 #include "tests/unit/memory.h"
 #include "tests/unit/synthetic.h"
 
@@ -65,35 +72,35 @@ static int ignore_damage(void *ctx, const struct btrkit_error *what)
 	return 0;
 }
 
-static int print_usage(struct btrkit_usage_printer *p, struct btrkit_error *err)
+static int print_usage(struct usage_printer *p, struct btrkit_error *err)
 {
 	static const uint32_t owners[] = { 0, 1 };
-	int ret = btrkit_usage_printer_owners(p, err);
+	int ret = usage_printer_owners(p, err);
 
 	if (!ret)
-		ret = btrkit_usage_printer_freed(p, owners, 2, err);
+		ret = usage_printer_freed(p, owners, 2, err);
 	if (!ret)
-		ret = btrkit_usage_printer_matrix(p, err);
+		ret = usage_printer_matrix(p, err);
 	if (!ret)
-		ret = btrkit_usage_printer_types(p);
-	return ret ? ret : btrkit_usage_printer_extents(p);
+		ret = usage_printer_types(p);
+	return ret ? ret : usage_printer_extents(p);
 }
 
 static int use_usage(struct btrkit_fs *fs, size_t *written, struct btrkit_error *err)
 {
 	struct btrkit_usage_options how = { .threads = 1, .damage = ignore_damage };
-	struct btrkit_usage_printer *printer = NULL;
+	struct usage_printer *printer = NULL;
 	struct btrkit_usage *usage = NULL;
 	int ret, ended;
 
 	ret = btrkit_usage_load(fs, &how, &usage, err);
 	if (!ret)
-		ret = btrkit_usage_printer_create(fs, usage, NULL, discard, written, &printer, err);
+		ret = usage_printer_create(fs, usage, NULL, discard, written, &printer, err);
 	if (!ret)
 		ret = print_usage(printer, err);
-	ended = btrkit_usage_printer_finish(printer);
+	ended = usage_printer_finish(printer);
 	if (!ret && !ended)
-		ret = btrkit_usage_html_print(fs, usage, NULL, NULL, discard, written, err);
+		ret = print_usage_html(fs, usage, NULL, NULL, discard, written, err);
 	btrkit_usage_free(usage);
 	return ret ? ret : ended;
 }
@@ -113,25 +120,25 @@ static int use_inspect(struct btrkit_fs *fs, size_t *written, struct btrkit_erro
 	opts.fields = "kind,key.objectid,item.size";
 	ret = btrkit_dump_tree(fs, &opts, discard, written, err);
 	if (!ret)
-		ret = btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_FORMAT_TEXT, discard, written, err);
+		ret = print_tree_stats(fs, NULL, 0, BTRKIT_FORMAT_TEXT, discard, written, err);
 	if (!ret)
-		ret = btrkit_subvolumes_print(fs, NULL, BTRKIT_FORMAT_JSON, discard, written, err);
+		ret = print_subvolumes(fs, NULL, BTRKIT_FORMAT_JSON, discard, written, err);
 	if (!ret)
-		ret = btrkit_subvolumes_print(fs, &by_path, BTRKIT_FORMAT_TEXT, discard, written, err);
+		ret = print_subvolumes(fs, &by_path, BTRKIT_FORMAT_TEXT, discard, written, err);
 	if (!ret)
-		ret = btrkit_diff_print(&side, &side, 0, BTRKIT_FORMAT_TEXT, discard, written, &differ, err);
+		ret = print_diff(&side, &side, 0, BTRKIT_FORMAT_TEXT, discard, written, &differ, err);
 	if (ret)
 		return ret;
 	/* A filesystem does not differ from itself; a failure must leave the old value. */
 	differ = true;
-	ret = btrkit_diff_print(&all, &all, 0, BTRKIT_FORMAT_TEXT, discard, written, &differ, err);
+	ret = print_diff(&all, &all, 0, BTRKIT_FORMAT_TEXT, discard, written, &differ, err);
 	assert_int_equal(differ, ret != 0);
 	return ret;
 }
 
 static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 {
-	struct btrkit_fiemap_printer *printer = NULL;
+	struct fiemap_printer *printer = NULL;
 	struct btrkit_space_summary sum;
 	struct btrkit_fs *fs;
 	int ret, ended;
@@ -141,16 +148,16 @@ static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 		btrkit_io_close(io);
 		return ret;
 	}
-	ret = btrkit_fiemap_printer_create(fs, BTRKIT_FORMAT_TSV, 0, discard, written, &printer, err);
+	ret = fiemap_printer_create(fs, BTRKIT_FORMAT_TSV, 0, discard, written, &printer, err);
 	if (!ret)
-		ret = btrkit_fiemap_all(fs, btrkit_fiemap_printer_sink(printer), NULL, err);
-	ended = btrkit_fiemap_printer_finish(printer, !ret);
+		ret = btrkit_fiemap_all(fs, fiemap_printer_sink(printer), NULL, err);
+	ended = fiemap_printer_finish(printer, !ret);
 	if (!ret)
 		ret = ended;
 	if (!ret)
 		ret = btrkit_dump_tree(fs, NULL, discard, written, err);
 	if (!ret)
-		ret = btrkit_space_status_print(fs, BTRKIT_FORMAT_TEXT, discard, written, &sum, err);
+		ret = print_space_status(fs, BTRKIT_FORMAT_TEXT, discard, written, &sum, err);
 	if (!ret)
 		ret = use_usage(fs, written, err);
 	if (!ret)

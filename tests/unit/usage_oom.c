@@ -5,6 +5,8 @@
  */
 #include "tests/unit/unit.h"
 
+#include "lib/print/usage.h"
+#include "lib/print/usage_html.h"
 #include "tests/unit/memory.h"
 #include "tests/unit/usage_rig.h"
 
@@ -47,10 +49,10 @@ static int take(void *ctx, const void *data, size_t len)
 
 static int print(struct btrkit_fs *fs, const struct btrkit_usage *u, struct taker *t, struct btrkit_error *err)
 {
-	struct btrkit_usage_print_options opts = BTRKIT_USAGE_PRINT_OPTIONS_INIT;
+	struct usage_printer_options opts = USAGE_PRINTER_OPTIONS_INIT;
 
 	opts.damage = pass_over;
-	return btrkit_usage_html_print(fs, u, NULL, &opts, take, t, err);
+	return print_usage_html(fs, u, NULL, &opts, take, t, err);
 }
 
 /* @return the first failure */

@@ -284,7 +284,10 @@ static unsigned expected_damaged(const struct rig *r, unsigned device, unsigned 
 	return n;
 }
 
-/* With any @spare corrupt strips per full stripe everything can be read, and the right devices are counted. */
+/*
+ * Every choice of up to @spare corrupt strips per full stripe: everything can be read, and the right devices are
+ * counted.
+ */
 static void expect_rebuilt(uint64_t profile, unsigned n, unsigned spare)
 {
 	for (unsigned set = 1; set < 1u << n; set++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_REPORT_LIST_H
-#define BTRKIT_REPORT_LIST_H
+#ifndef BTRKIT_BASE_EMIT_LIST_H
+#define BTRKIT_BASE_EMIT_LIST_H
 
 /* Common beginning and end of printed lists. */
 
-#include <btrkit/device.h>
+#include <btrkit/error.h>
 
 #include "lib/base/emit.h"
 

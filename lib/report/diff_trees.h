@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_REPORT_DIFF_H
-#define BTRKIT_REPORT_DIFF_H
+#ifndef BTRKIT_REPORT_DIFF_TREES_H
+#define BTRKIT_REPORT_DIFF_TREES_H
 
 /* Compares two trees key by key. */
 

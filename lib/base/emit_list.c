@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/report/list.h"
+#include "lib/base/emit_list.h"
 
 #include "lib/base/err.h"
 
