@@ -262,13 +262,10 @@ struct btrkit_mkfs_result {
 	const char *compressor;
 	uint64_t verified;	  /**< inodes compared with the source and found equal */
 	uint64_t verified_bytes;  /**< the same in bytes of files */
-<<<<<<< HEAD
 	/** With BTRKIT_SOURCE_ACCEPT_CHANGES: files and directories that changed; warning() names the first 20. */
 	uint64_t changed;
-=======
 	const char *csum_name;	  /**< of the checksums: a constant string. Since: 0.2 */
->>>>>>> c350eef4 (print: printers leave the library, which gives the same facts as structures)
-	uint64_t reserved[7];	/**< 0 */
+	uint64_t reserved[6];	/**< 0 */
 };
 
 /**
