@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../tests/kernel'), os.path.join(HERE, '../tests/damage')]
+sys.path[:0] = [os.path.join(HERE, '../tests/modules')]
 
 import damages      # noqa: E402
 import image        # noqa: E402
@@ -424,7 +424,7 @@ def make_bad(name, folder, sums):
 def readme(sums):
     lines = ['<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->', '# Images', '',
              'Small filesystems for tests. `make.py` made them and documents how; `unpack.py NAME DIR` unpacks one.',
-             'Those named good can be read completely. Those named bad are damaged, by `tests/damage/damages.py`.',
+             'Those named good can be read completely. Those named bad are damaged, by `tests/modules/damages.py`.',
              'Those named unsupported are sound, but refused completely or in part, with the name of the feature.',
              '`NAME.tsv` is the output of the FIEMAP ioctl. `SHA256SUMS` has the sums of archives, of images, and of',
              'what btrfs-progs 7.3 and 6.19 print for an image (dump-tree without its first line, with TZ=UTC).', '',

@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(ROOT, 'tests/kernel'))
+sys.path.insert(0, os.path.join(ROOT, 'tests/modules'))
 
 import image        # noqa: E402
 

@@ -11,12 +11,10 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'damage'),
-                os.path.join(HERE, '..', '..', 'images')]
-import damages  # noqa: E402
-import unpack  # noqa: E402
-from editing import works  # noqa: E402
-from tool import run  # noqa: E402
+import damages
+import unpack
+from editing import works
+from tool import run
 
 DEVID = 0xC9  # offset in the superblock
 BLOCK_GROUP_TREE, STRIPE_TREE, BLOCK_GROUP_ITEM, RAID_STRIPE = 11, 12, 192, 230

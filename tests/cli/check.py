@@ -18,10 +18,9 @@ from tool import BTRKIT, check_failure, run, watched
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 IMAGES = os.path.join(HERE, '..', '..', 'images')
-sys.path[:0] = [IMAGES, os.path.join(HERE, '..', 'dump'), os.path.join(HERE, '..', 'damage')]
-import damages  # noqa: E402
-import unpack  # noqa: E402
-from schema import Planter  # noqa: E402
+import damages
+import unpack
+from schema import Planter
 
 checks = 0
 

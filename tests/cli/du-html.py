@@ -23,8 +23,7 @@ from du_page import (AMOUNTS, CELLS, CHOOSE, DATA, check, choose, counts, check_
 from tool import BTRKIT, check_failure, digest, run, skip
 
 IMAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'images')
-sys.path.insert(0, IMAGES)
-import unpack   # noqa: E402
+import unpack
 
 NAMES = ('default', 'generations', 'levels', 'half-dropped', 'log-tree', 'odd-names', 'orphan', 'keyed-references')
 SETS = 50000 if '--deep' in sys.argv else 8000

@@ -7,14 +7,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 
 from tool import BTRKIT, check_failure, run, thinned
 
 IMAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'images')
-sys.path.insert(0, IMAGES)
-import unpack   # noqa: E402
+import unpack
 
 # Runs of blanks are reduced to one here.
 TEXT = '''\

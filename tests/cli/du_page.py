@@ -2,7 +2,6 @@
 """Compare a page of `btrkit du --html`, as a browser shows it, with the output of `btrkit du`."""
 import itertools
 import json
-import os
 import re
 
 from tool import run

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """`btrkit edit` on ranges of files: holes, preallocation and shared extents, checked by `btrkit cat` and `btrkit
-fiemap` without root. tests/kernel/file-data-kernel.py compares the results with Linux."""
+fiemap` without root. tests/kernel/modify/file-data-kernel.py compares the results with Linux."""
 import os
 import random
 import sys

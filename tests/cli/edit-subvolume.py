@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """`btrkit edit` on subvolumes, checked by `btrkit dump-tree` and `btrkit ls` without root.
-tests/kernel/subvolume-kernel.py compares the results with Linux."""
+tests/kernel/modify/subvolume-kernel.py compares the results with Linux."""
 import os
 import re
 import sys

@@ -9,8 +9,7 @@ import tempfile
 import tool
 from tool import Super, run
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
-import image  # noqa: E402
+import image
 
 # Supported by btrkit, and by Linux only if built with experimental features.
 ON_TRIAL = {'raid-stripe-tree'}

@@ -9,13 +9,10 @@ import os
 import re
 import struct
 import subprocess
-import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'damage'), os.path.join(HERE, '..', '..', 'images')]
-import damages  # noqa: E402
-import unpack  # noqa: E402
+import damages
+import unpack
 from tool import BTRKIT, check_failure, make_filesystem, run
 
 NOW = r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d'

@@ -13,10 +13,8 @@ import tempfile
 
 from tool import BTRKIT, check_failure, run, skip
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../../images'), os.path.join(HERE, '../damage')]
-import damages  # noqa: E402
-import unpack  # noqa: E402
+import damages
+import unpack
 
 BTRFS = os.environ.get('BTRFS', 'btrfs')
 

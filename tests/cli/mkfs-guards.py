@@ -16,9 +16,8 @@ import time
 import tool
 from tool import BTRKIT, check_failure, digest, run
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
-import image  # noqa: E402
-from image import loop, mounted  # noqa: E402
+import image
+from image import loop, mounted
 
 SIZE = 200 << 20
 refusals = 0

@@ -11,8 +11,7 @@ import tempfile
 import tool
 from tool import BTRKIT, run
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
-import image  # noqa: E402
+import image
 
 STOP = 'space_cache=v1', 'space_cache', 'nospace_cache'
 OTHER = '1b4e28ba-2fa1-11d2-883f-0016d3cca427'

@@ -9,11 +9,9 @@ import sys
 import tempfile
 import zlib
 
+import image
+import unpack
 from tool import run
-
-sys.path[1:1] = [sys.argv[1], os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel')]
-import image    # noqa: E402  pylint: disable=wrong-import-position
-import unpack   # noqa: E402  pylint: disable=wrong-import-position
 
 M = 1 << 20
 checks = 0

@@ -4,12 +4,9 @@ written by Linux. ROLES says which file or directory is used for what."""
 import os
 import random
 import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', '..', 'images')]
-import unpack  # noqa: E402
-from tool import BTRKIT  # noqa: E402
+import unpack
+from tool import BTRKIT
 
 TIME = 1600000000
 SIZE = '160m'

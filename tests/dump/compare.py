@@ -7,8 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'cli'))
-from tool import thinned    # noqa: E402  pylint: disable=wrong-import-position
+from tool import thinned
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 BTRFS = os.environ.get('BTRFS', 'btrfs')

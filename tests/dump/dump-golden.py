@@ -22,8 +22,7 @@ NAMES = ('good-default', 'good-generations', 'good-log-tree', 'good-mixed', 'goo
          'unsupported-raid-stripe-tree')
 LOG_OPTIONS = [['-t', 'tree-log'], ['--dfs', '-t', 'TREE_LOG', '--csum-headers']]
 
-sys.path.insert(0, IMAGES)
-import unpack  # noqa: E402
+import unpack
 
 
 def texts(name, dump_tree, dump_super, compat):

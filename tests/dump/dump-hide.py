@@ -4,14 +4,12 @@
 dump-tree and dump-super: literally, escaped, and as hexadecimal digits. Without --hide-names each must be found."""
 import io
 import json
-import os
 import sys
 import tarfile
 import tempfile
 import zlib
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'cli'))
-from tool import run  # noqa: E402
+from tool import run
 
 LONG = 'planted-long-' + 'x' * 200
 PLANTED = {

@@ -21,9 +21,8 @@ from schema import SCHEMA, Validator, Wrong, load, parse
 HERE = os.path.dirname(os.path.realpath(__file__))
 IMAGES = os.path.join(HERE, '..', '..', 'images')
 FIELDS = os.path.join(HERE, '..', '..', 'lib', 'dump', 'dump_fields.py')
-sys.path[:0] = [IMAGES, os.path.join(HERE, '..', 'cli')]
-import unpack  # noqa: E402
-from tool import BTRKIT, run, thinned  # noqa: E402
+import unpack
+from tool import BTRKIT, run, thinned
 
 OPTIONS = [['--csum-items', '--csum-headers'], ['--hide-names', '--dfs'], ['-R'], ['-e']]
 # Large images, of which the quick test dumps only some trees.

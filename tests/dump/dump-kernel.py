@@ -16,9 +16,8 @@ from fcntl import ioctl
 import compare
 from compare import BTRFS, Comparison, Difference, must
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
-import image  # noqa: E402
-import ops  # noqa: E402
+import image
+import ops
 
 SET_RECEIVED = 0xC0C89425
 DEFAULT_SUBVOL = 0x40089413

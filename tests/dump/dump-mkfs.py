@@ -10,8 +10,7 @@ import tempfile
 import compare
 from compare import BTRFS, BTRFSTUNE, BTRKIT, MKFS, Comparison, Difference, must, run, thinned
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'cli'))
-from tool import SUPER_OFFSETS, SUPER_SIZE, crc32c  # noqa: E402
+from tool import SUPER_OFFSETS, SUPER_SIZE, crc32c
 
 LABEL = 'odd\tlab\udce4el \x01 \u20ac'
 # Name, mkfs.btrfs options, btrfstune options.

@@ -17,8 +17,7 @@ IMAGES = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', '
 NAMES = ('good-default', 'good-generations', 'good-levels', 'good-clones', 'good-log-tree', 'good-mixed')
 MAX = (1 << 64) - 1
 
-sys.path.insert(0, IMAGES)
-import unpack  # noqa: E402
+import unpack
 
 OBJECTIDS = {name: number for number, name in enumerate(
     'ROOT_TREE EXTENT_TREE CHUNK_TREE DEV_TREE FS_TREE ROOT_TREE_DIR CSUM_TREE QUOTA_TREE UUID_TREE FREE_SPACE_TREE '

@@ -5,7 +5,6 @@
 Nothing may differ except what canonical.py lists. btrfs check must find nothing, also with sector sizes that Linux
 cannot mount here; sizes too small for one are too small for the other. Needs no root."""
 import argparse
-import os
 import random
 import re
 import subprocess
@@ -16,8 +15,7 @@ import canonical
 import compare
 from compare import BTRFS, BTRKIT, MKFS, Difference, must, run, thinned
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
-from image import peer_options      # noqa: E402
+from image import peer_options
 
 FSID, DEVICE = 'abcdef01-2345-6789-abcd-ef0123456789', '11111111-2222-3333-4444-555555555555'
 M, G, T = 1 << 20, 1 << 30, 1 << 40

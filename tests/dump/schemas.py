@@ -13,11 +13,10 @@ import schema
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 IMAGES = os.path.join(HERE, '..', '..', 'images')
-sys.path[:0] = [IMAGES, os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'damage')]
-import schema_images  # noqa: E402
-import unpack  # noqa: E402
-from check import FOLDER, Check  # noqa: E402
-from tool import run  # noqa: E402
+import schema_images
+import unpack
+from verify import FOLDER, Check
+from tool import run
 
 # TREES: dump everything in their trees; the other list: everything about files and space.
 TREES = ('good-default', 'good-half-dropped', 'good-levels', 'good-log-tree', 'good-mixed', 'bad-item-past-leaf',

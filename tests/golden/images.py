@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, sys.argv[1])
-import unpack   # noqa: E402
+import unpack
 
 BTRKIT, AUDIT = os.environ['BTRKIT'], os.environ['AUDIT']
 SPACE_LOAD, READ_FILES = os.environ['SPACE_LOAD'], os.environ['READ_FILES']

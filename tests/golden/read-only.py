@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-sys.path[:0] = [sys.argv[1], os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'cli')]
-import tool     # noqa: E402
-import unpack   # noqa: E402
+sys.path.insert(0, sys.argv[1])
+import tool
+import unpack
 
 BTRKIT, READ_FILES = os.environ['BTRKIT'], os.environ['READ_FILES']
 WRITERS = (['convert'], ['convert', '--dry-run'], ['convert', '--to=none'], ['clear', 'v1'], ['clear', 'v2'])

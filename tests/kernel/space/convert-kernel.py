@@ -22,8 +22,7 @@ import time
 
 import image
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
-from tool import Super, check_failure, digest  # pylint: disable=wrong-import-position
+from tool import Super, check_failure, digest
 
 spec = importlib.util.spec_from_file_location(
     'space', os.path.join(os.path.dirname(os.path.abspath(__file__)), 'space-kernel.py'))

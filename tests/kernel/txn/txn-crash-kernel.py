@@ -25,8 +25,7 @@ import time
 import image
 import volumes
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
-from tool import crc32c  # pylint: disable=wrong-import-position
+from tool import crc32c
 
 CRASH, IMAGES, NAMES = os.environ['CRASH_TXN'], os.environ['IMAGES'], os.environ['TXN_IMAGES']
 JOBS = 2

@@ -18,9 +18,9 @@ import tempfile
 
 import everything
 import image
-import several
+import several_devices
 from image import BTRFS, loop, mounted, run
-from several import BTRKIT, need
+from several_devices import BTRKIT, need
 
 # The archive depends only on the tree: no process IDs, and no times that reading changes.
 TAR = ('tar', 'c', '--format=posix', '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
@@ -85,7 +85,7 @@ def main():
     results = []
     for tree in [*args.trees, *([os.environ['LINUX_TREE']] if args.linux else [])]:
         with tempfile.TemporaryDirectory(prefix='btrkit-trees-') as scratch:
-            results.append(several.attempt(tree, check, tree, scratch))
+            results.append(several_devices.attempt(tree, check, tree, scratch))
     failed = results.count(None)
     print(f'{len(results)} trees, {sum(filter(None, results))} paths compared, {failed} failed')
     return 1 if failed or not results else 0

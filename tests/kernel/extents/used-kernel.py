@@ -11,7 +11,7 @@ import re
 import sys
 
 import image
-import several
+import several_devices
 
 COPY_USED = os.environ.get('COPY_USED', 'copy-used')
 M = 1 << 20
@@ -51,12 +51,12 @@ def check_copy(volume, folder, garbage, wanted):
     pairs = [path for pair in zip(volume.paths, copy.paths) for path in pair]
     copied = int(re.fullmatch(r'(\d+) bytes\n', image.run(COPY_USED, *pairs).decode()).group(1))
     taken = sum(os.stat(path).st_blocks * 512 for path in copy.paths)
-    several.need(garbage or taken <= copied + M, f'{copied} bytes were copied, which take {taken}')
+    several_devices.need(garbage or taken <= copied + M, f'{copied} bytes were copied, which take {taken}')
     copy.attach()
-    several.need_equal(several.manifest(copy.mount(readonly=True)), wanted, 'Linux')
+    several_devices.need_equal(several_devices.manifest(copy.mount(readonly=True)), wanted, 'Linux')
     copy.unmount()
     copy.check()
-    several.scrub(copy.mount())
+    several_devices.scrub(copy.mount())
     copy.unmount()
     copy.check()
     copy.remove()
@@ -65,11 +65,11 @@ def check_copy(volume, folder, garbage, wanted):
 
 def check(row, scratch, rng):
     count, given, options = row
-    volume = several.Fresh(scratch, count, '256M')
+    volume = several_devices.Fresh(scratch, count, '256M')
     volume.mkfs_peer(*given)
     volume.attach()
-    several.fill(volume.mount(options), rng)
-    wanted = several.manifest(volume.mnt)
+    several_devices.fill(volume.mount(options), rng)
+    wanted = several_devices.manifest(volume.mnt)
     volume.unmount()
     image.detach(*volume.loops)
     volume.loops = []
@@ -80,4 +80,4 @@ def check(row, scratch, rng):
 
 
 if __name__ == '__main__':
-    sys.exit(several.main(__doc__, ROWS, deep_rows, check))
+    sys.exit(several_devices.main(__doc__, ROWS, deep_rows, check))

@@ -16,9 +16,9 @@ import re
 import sys
 
 import ops
-import several
+import several_devices
 from image import run
-from several import BTRKIT, K, M, PROFILES, Fresh, need
+from several_devices import BTRKIT, K, M, PROFILES, Fresh, need
 
 # The size of block groups depends on the devices: Linux makes no v1 cache for small ones, and the bitmaps of large ones
 # take several tree blocks.
@@ -45,9 +45,9 @@ ALL = 'v2 v1 none v2'
 
 
 def deep_rows():
-    for number, (count, given) in enumerate(several.matrix()):
+    for number, (count, given) in enumerate(several_devices.matrix()):
         yield count, (*given, *NODES[number % 3]), WAYS[number // 2 % 3]
-    for number, (count, given) in enumerate(several.mixed_matrix()):
+    for number, (count, given) in enumerate(several_devices.mixed_matrix()):
         yield count, given, WAYS[number % 3]
     for name, smallest in PROFILES.items():
         yield smallest + 1, ('-d', name, '-m', 'raid1'), ALL
@@ -94,14 +94,14 @@ class Converted(Fresh):
             mounted = next(line.split()[3].split(',') for line in f if line.split()[1] == mnt)
         need({'v1': 'space_cache', 'v2': 'space_cache=v2', 'none': 'nospace_cache'}[kind] in mounted, mounted)
         # Scrub immediately: what the conversion wrote is soon replaced.
-        several.scrub(mnt)
+        several_devices.scrub(mnt)
         anew = [said for said in self.log.lines(*self.loops)
                 if re.search('(creating|rebuilding|clearing) free space tree', said)]
         need(not anew, f'Linux says: {anew}')
-        several.need_equal(several.manifest(mnt), self.wanted, 'Linux')
+        several_devices.need_equal(several_devices.manifest(mnt), self.wanted, 'Linux')
         self.compared += len(self.wanted)
         self.use(rng, turn)
-        self.wanted = several.manifest(mnt)
+        self.wanted = several_devices.manifest(mnt)
         self.unmount()
         self.check()
         self.need_cache(kind)
@@ -122,10 +122,10 @@ def check(row, scratch, rng):
     volume.mkfs_peer(*given, *WITHOUT_V2)
     volume.attach()
     mnt = volume.mount(OPTIONS['v1'])
-    several.need_profiles(mnt, count, given)
-    several.fill(mnt, rng)
+    several_devices.need_profiles(mnt, count, given)
+    several_devices.fill(mnt, rng)
     pieces(mnt)
-    volume.wanted = several.manifest(mnt)
+    volume.wanted = several_devices.manifest(mnt)
     volume.unmount()
     volume.need_cache('v1')
     for turn, kind in enumerate(kinds.split()):
@@ -137,12 +137,12 @@ def check(row, scratch, rng):
         volume.check()
         volume.linux(kind, rng, turn)
     # Check what Linux wrote over ours.
-    several.scrub(volume.mount())
+    several_devices.scrub(volume.mount())
     volume.unmount()
-    several.read_back(volume, scratch, volume.wanted)
+    several_devices.read_back(volume, scratch, volume.wanted)
     volume.remove()
     return volume.compared + len(volume.wanted)
 
 
 if __name__ == '__main__':
-    sys.exit(several.main(__doc__, ROWS, deep_rows, check))
+    sys.exit(several_devices.main(__doc__, ROWS, deep_rows, check))

@@ -19,9 +19,8 @@ import threading
 import image
 from image import BTRFS, MKFS, loops, run
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
-import several  # pylint: disable=wrong-import-position
-from tool import crc32c, digest  # pylint: disable=wrong-import-position
+import several_devices
+from tool import crc32c, digest
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 BTRFSTUNE = os.environ.get('BTRFSTUNE', 'btrfstune')
@@ -147,9 +146,9 @@ def each_command(scratch):
     mkfs('-m', 'raid1', '-d', 'raid1', *paths)
     with loops(paths) as devices:
         works('edit', f'--device={devices[1]}', devices[0], 'mkdir', 'file')
-        for name, before, after in several.commands(devices[0]):
-            check(several.misses(btrkit(name, *before, '--noscan', *after)), f'{name} --noscan')
-            check(not several.misses(btrkit(name, *before, *after)), name)
+        for name, before, after in several_devices.commands(devices[0]):
+            check(several_devices.misses(btrkit(name, *before, '--noscan', *after)), f'{name} --noscan')
+            check(not several_devices.misses(btrkit(name, *before, *after)), name)
     remove(*paths)
 
 

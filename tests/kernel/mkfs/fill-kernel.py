@@ -22,9 +22,9 @@ import contents
 import everything
 import image
 import ops
-import several
+import several_devices
 from image import BTRFS, run
-from several import BTRKIT, K, need
+from several_devices import BTRKIT, K, need
 
 # Large parts of the directory.
 LARGE = ('many', 'links', 'big')
@@ -138,7 +138,7 @@ class Source:
 
 
 def nodesize_of(options):
-    text = several.option(options, '-n') or ('4k' if '-M' in options else '16k')
+    text = several_devices.option(options, '-n') or ('4k' if '-M' in options else '16k')
     return int(text[:-1]) * K
 
 
@@ -207,7 +207,7 @@ def need_quota(mnt):
 def write_to(mnt, row, rng):
     # A new data group of Linux takes a tenth of all devices: with three copies, some of them would leave no space for a
     # metadata group, on filesystems of mkfs.btrfs too. So balance metadata while there is space.
-    crowded = several.option(row.options, '-d') in ('raid1c3', 'raid1c4') and '-M' not in row.options
+    crowded = several_devices.option(row.options, '-d') in ('raid1c3', 'raid1c4') and '-M' not in row.options
     if crowded:
         ops.balance(mnt, ops.BALANCE_METADATA)
     ops.subvolume(f'{mnt}/written')
@@ -218,7 +218,7 @@ def write_to(mnt, row, rng):
         with open(f'{mnt}/{path}', 'r+b') as f:
             f.write(b'another beginning')
     need(os.path.getsize(f'{mnt}/snapshot/files/mixed131073') == 131073, 'the snapshot')
-    several.scrub(mnt)
+    several_devices.scrub(mnt)
 
 
 def remove_all(mnt):
@@ -250,24 +250,24 @@ def check_row(row, scratch, source, seed):
     skip = tuple(name for name in LARGE if name not in row.parts and os.path.exists(f'{source.top}/{name}'))
     source.limits(nodesize_of(row.options))
     wanted = source.listing(skip, row.cut)
-    volume = several.Fresh(scratch, row.devices)
+    volume = several_devices.Fresh(scratch, row.devices)
     make(row, volume, source, skip)
     volume.attach()
     check(row, volume, ours=True)
     mnt = volume.mount('noatime', readonly=True)
-    several.need_profiles(mnt, row.devices, row.options)
+    several_devices.need_profiles(mnt, row.devices, row.options)
     count = need_equal(mnt, row, wanted)
     if row.cut:
         need_subvolumes(mnt)
     volume.unmount()
     mnt = volume.mount('noatime')
-    if several.has_quota(row.options):
+    if several_devices.has_quota(row.options):
         need_quota(mnt)
     if row.room:
         write_to(mnt, row, rng)
     else:
         remove_all(mnt)
-    several.count_again(mnt, row.options)
+    several_devices.count_again(mnt, row.options)
     volume.unmount()
     check(row, volume)
     mnt = volume.mount('noatime', readonly=True)
@@ -311,7 +311,7 @@ def refused(scratch, source):
 
 
 def main():
-    args = several.options(__doc__)
+    args = several_devices.options(__doc__)
     part, parts = map(int, args.part.split('/'))
     rows = [(seed, row) for seed, row in enumerate(deep_rows() if args.deep else ROWS)
             if fnmatch.fnmatch(str(row), args.only) and seed % parts == part - 1]
@@ -327,10 +327,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix='btrkit-fill-') as scratch:
         source = Source(scratch, args.deep)
         try:
-            results.append(several.attempt('one more is refused', refused, scratch, source))
+            results.append(several_devices.attempt('one more is refused', refused, scratch, source))
             for seed, row in rows:
                 with tempfile.TemporaryDirectory(prefix='row-', dir=scratch) as folder:
-                    results.append(several.attempt(str(row), check_row, row, folder, source, seed))
+                    results.append(several_devices.attempt(str(row), check_row, row, folder, source, seed))
         finally:
             source.release()
     failed = results.count(None)

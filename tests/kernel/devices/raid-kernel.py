@@ -20,7 +20,7 @@ import tempfile
 import contents
 import image
 import ops
-import several
+import several_devices
 import volumes
 
 READ_FILES = os.environ.get('READ_FILES', 'read-files')
@@ -93,8 +93,8 @@ class Reading:
 
 def manifest(mnt):
     """Hash every file, by root and inode: all files, and those whose data has checksums."""
-    found = several.manifest(mnt)
-    checked = several.manifest(mnt, lambda path: os.path.islink(path) or not is_nocow(path))
+    found = several_devices.manifest(mnt)
+    checked = several_devices.manifest(mnt, lambda path: os.path.islink(path) or not is_nocow(path))
     assert len(checked) < len(found)
     return found, checked
 

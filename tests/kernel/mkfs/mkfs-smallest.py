@@ -16,7 +16,6 @@ import tempfile
 import image
 import volumes
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'dump'))
 limits = importlib.import_module('mkfs-dump').limits
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')

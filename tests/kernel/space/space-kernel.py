@@ -18,8 +18,7 @@ import tempfile
 
 import image
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
-from tool import Super, crc32c  # pylint: disable=wrong-import-position
+from tool import Super, crc32c
 
 BTRKIT = os.environ['BTRKIT']
 SECTOR = 4096

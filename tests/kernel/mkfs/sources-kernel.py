@@ -23,7 +23,7 @@ import tempfile
 import everything
 import image
 from image import BTRFS, loop, mounted, run
-from several import BTRKIT
+from several_devices import BTRKIT
 
 NAMES = 'abcd'
 checks = 0

@@ -19,9 +19,8 @@ import ops
 import plan
 from image import Image
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
-import browser   # noqa: E402
-import du_page   # noqa: E402
+import browser
+import du_page
 
 OPERATIONS, SNAPSHOTS, SUBSETS = 500, 40, 60
 

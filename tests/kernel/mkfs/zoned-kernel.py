@@ -13,12 +13,10 @@ import tempfile
 
 import image
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../../images'), os.path.join(HERE, '../damage'), os.path.join(HERE, '../cli')]
 
-import damages      # noqa: E402
-import tool         # noqa: E402
-import unpack       # noqa: E402
+import damages
+import tool
+import unpack
 
 BTRKIT, SHIM, READ_FILES = os.environ['BTRKIT'], os.environ['SHIM'], os.environ['READ_FILES']
 ZONE, SUPER = 256 << 20, 4096

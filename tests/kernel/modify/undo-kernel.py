@@ -14,8 +14,7 @@ import tempfile
 import image
 from image import BTRFS, Image, loops, run
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
-from tool import digest  # pylint: disable=wrong-import-position
+from tool import digest
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 M = 1 << 20

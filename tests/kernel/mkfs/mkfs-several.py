@@ -14,9 +14,9 @@ import sys
 import tempfile
 import uuid
 
-import several
+import several_devices
 from image import BTRFS, run
-from several import BTRKIT, PROFILES, Fresh, need
+from several_devices import BTRKIT, PROFILES, Fresh, need
 
 # Devices; mkfs options; mount options. Every profile on its minimal number of devices.
 ROWS = [
@@ -43,9 +43,9 @@ MOUNTS = ('', 'compress=zstd', '', 'compress-force=lzo', 'compress=zlib')
 
 
 def deep_rows():
-    for number, (count, given) in enumerate(several.matrix()):
+    for number, (count, given) in enumerate(several_devices.matrix()):
         yield count, (*given, *NODES[number % 3]), MOUNTS[number % 5]
-    for number, (count, given) in enumerate(several.mixed_matrix()):
+    for number, (count, given) in enumerate(several_devices.mixed_matrix()):
         yield count, given, MOUNTS[number % 5]
     for number, (name, smallest) in enumerate(PROFILES.items()):
         yield smallest + 1, ('-d', name), ''
@@ -65,15 +65,15 @@ def check(row, scratch, rng):
     volume.attach()
     volume.check()
     mnt = volume.mount(options)
-    several.need_profiles(mnt, count, given)
-    several.fill(mnt, rng)
-    several.count_again(mnt, given)
-    several.scrub(mnt)
+    several_devices.need_profiles(mnt, count, given)
+    several_devices.fill(mnt, rng)
+    several_devices.count_again(mnt, given)
+    several_devices.scrub(mnt)
     volume.unmount()
     volume.check()
-    wanted = several.manifest(volume.mount(readonly=True))
+    wanted = several_devices.manifest(volume.mount(readonly=True))
     volume.unmount()
-    several.read_back(volume, scratch, wanted)
+    several_devices.read_back(volume, scratch, wanted)
     volume.remove()
     return len(wanted)
 
@@ -126,4 +126,4 @@ def busy(scratch):
 
 
 if __name__ == '__main__':
-    sys.exit(several.main(__doc__, ROWS, deep_rows, check, (on_loops, busy)))
+    sys.exit(several_devices.main(__doc__, ROWS, deep_rows, check, (on_loops, busy)))

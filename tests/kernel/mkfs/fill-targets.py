@@ -26,9 +26,9 @@ import tempfile
 
 import everything
 import image
-import several
+import several_devices
 from image import BTRFS, MKFS, loop, mounted, run
-from several import BTRKIT, need
+from several_devices import BTRKIT, need
 
 K, M = 1 << 10, 1 << 20
 SUPERS = (64 * K, 64 * M)
@@ -206,7 +206,7 @@ def part(place):
 
 
 def attached(paths):
-    volume = several.Fresh('', len(paths), None)
+    volume = several_devices.Fresh('', len(paths), None)
     volume.paths = paths
     volume.attach()
     return volume
@@ -429,7 +429,7 @@ def main():
             with mounted('btrkit', place.full, '-t', 'tmpfs', '-o', 'size=1g'):
                 for work in WORK:
                     if fnmatch.fnmatch(work.__name__, args.only):
-                        results.append(several.attempt(work.__name__, work, place))
+                        results.append(several_devices.attempt(work.__name__, work, place))
     failed = results.count(None)
     print(f'{sum(filter(None, results))} paths and failures, {failed} failed')
     return 1 if failed or not results else 0
