@@ -12,7 +12,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/backref/ancestors.h"
 
 #define COMPRESSED_MAX (128u << 10) /* maximum compressed size of an extent */

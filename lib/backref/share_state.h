@@ -6,7 +6,7 @@
 
 #include "lib/backref/shared.h"
 #include "lib/base/sort.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/tree/cursor.h"
 
 /* A data extent of a batch, and the result of its references. */

@@ -3,7 +3,7 @@
 #include "lib/check/path.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/roots.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/fs/path.h"
 
 #include <stdlib.h>

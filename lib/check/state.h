@@ -13,7 +13,7 @@
 #include "lib/check/codes.h"
 #include "lib/check/trees/table.h"
 #include "lib/format/items/extent.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/format/items/root.h"
 #include "lib/space/block_group.h"
 #include "lib/sweep/drop.h"

@@ -9,7 +9,7 @@
 
 #include "lib/base/err.h"
 #include "lib/commit/txn.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 
 /* Maximum memory used by delayed items. */
 #define WAITING_MAX (64u << 20)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/dump/dump_tree_select.h"
 #include "lib/tree/cursor.h"
 

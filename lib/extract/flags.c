@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 
 /* Bits of d->refused for flags; those for attributes are below. */
 #define REFUSED_SHIFT 8

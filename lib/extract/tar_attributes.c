@@ -11,7 +11,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/acl.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 
 /* @return tag of libarchive */
 static int tag_of(enum acl_tag tag)

@@ -8,7 +8,7 @@
 #include "lib/base/reader.h"
 #include "lib/format/feature.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/chunk.h"
+#include "lib/format/items/devices/chunk.h"
 #include "lib/format/key_names.h"
 
 static void render_csum(struct emit *e, const struct disk_super *d)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/fs/subvolume.h"
 
 /* Records that a subvolume is entered. @return 0; 1: it was entered before; -ENOMEM */

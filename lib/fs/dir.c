@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/text.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/fs/dir.h"
 #include "lib/fs/inode.h"
 #include "lib/fs/subvolume.h"

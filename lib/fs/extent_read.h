@@ -4,7 +4,7 @@
 
 /* Reads the contents of a file extent of any type. */
 
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/fs/data.h"
 
 /* Limit of compressed extents, compressed and uncompressed. Linux uses at most 128 KiB. */

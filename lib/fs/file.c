@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/fs/extent_read.h"
 #include "lib/fs/file.h"
 #include "lib/fs/inode.h"

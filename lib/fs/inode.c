@@ -9,7 +9,7 @@
 #include <btrkit/inode.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"
 

@@ -4,7 +4,7 @@
 
 #include <btrkit/inode.h>
 
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/tree/cursor.h"
 
 /*

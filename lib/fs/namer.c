@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/tree/cursor.h"
 
 /*

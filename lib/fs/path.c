@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/fs/file.h"
 #include "lib/fs/subvolume.h"
 #include "lib/tree/cursor.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/fs/xattr.h"
 
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/fs/subvolume.h"
 
 /* Reports the xattrs of one item, whose names have the same hash. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/fs/inode.h"
 #include "lib/fs/xattr.h"
 #include "lib/iterate/iterate.h"

@@ -6,7 +6,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
-#include "lib/mkfs/fill.h"
+#include "lib/mkfs/filled/fill.h"
 #include "lib/mkfs/streams.h"
 
 /* Trees that describe other trees grow with them, by less each round. Needing more rounds than this is a bug. */

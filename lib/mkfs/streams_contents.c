@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/extent.h"
-#include "lib/mkfs/fill.h"
+#include "lib/mkfs/filled/fill.h"
 
 /* Linux limits the checksums of an item to one page. */
 #define CSUM_BYTES_MAX 4096u

@@ -9,10 +9,10 @@
 #include "lib/base/crc32c.h"
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/dir.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
-#include "lib/mkfs/fill.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
+#include "lib/mkfs/filled/fill.h"
 
 #define AHEAD 8u /* entries to prefetch */
 

@@ -8,10 +8,10 @@
 
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/format/items/root.h"
-#include "lib/mkfs/fill.h"
+#include "lib/mkfs/filled/fill.h"
 
 int mkfs_stream_nothing(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
 			struct btrkit_error *err)

@@ -8,7 +8,7 @@
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/block_group.h"
-#include "lib/format/items/dev.h"
+#include "lib/format/items/devices/dev.h"
 #include "lib/format/items/extent.h"
 #include "lib/format/items/free_space.h"
 #include "lib/format/raid.h"

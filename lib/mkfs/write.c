@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/mkfs/lane.h"
+#include "lib/mkfs/filled/lane.h"
 #include "lib/mkfs/parallel.h"
 #include "lib/volume/parity.h"
 

@@ -4,8 +4,8 @@
 
 /* File extents of an inode whose lock is held. Offsets and lengths are multiples of the sector size. */
 
-#include "lib/format/items/file_extent.h"
-#include "lib/modify/entries.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/modify/names/entries.h"
 
 /* A file extent item. Its contents belong to the reader. */
 struct extent_at {

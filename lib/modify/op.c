@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 
 #define NSEC_PER_SEC 1000000000u
 

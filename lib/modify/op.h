@@ -8,7 +8,7 @@
 
 #include "lib/commit/txn.h"
 #include "lib/delayed/delayed.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/reserve/ticket.h"
 
 struct op {

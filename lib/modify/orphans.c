@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Cleanup after a crash: inodes without names, and unfinished verity seals. */
-#include "lib/modify/remove.h"
+#include "lib/modify/names/remove.h"
 
 #include <errno.h>
 #include <inttypes.h>

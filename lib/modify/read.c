@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/fs/inode.h"
 #include "lib/modify/data.h"
 #include "lib/modify/extents.h"
-#include "lib/modify/names.h"
+#include "lib/modify/names/names.h"
 
 #define ENTRIES_AT_A_TIME 64u
 #define BYTES_AT_A_TIME (1u << 20)

@@ -5,7 +5,7 @@
 /* Changes to subvolumes in the root tree and the UUID tree. Callers are exclusive and hold the lock of the trees. */
 
 #include "lib/format/items/root.h"
-#include "lib/modify/names.h"
+#include "lib/modify/names/names.h"
 
 /* Tree blocks that changing one item of these trees may take. */
 #define ROOTS_BLOCKS 10u

@@ -11,7 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
 #include "lib/fs/subvolume.h"
-#include "lib/modify/inherit.h"
+#include "lib/modify/names/inherit.h"
 #include "lib/modify/roots.h"
 
 /* A subvolume or snapshot to create. */

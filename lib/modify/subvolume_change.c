@@ -10,7 +10,7 @@
 #include "lib/base/uuid.h"
 #include "lib/format/feature_bits.h"
 #include "lib/fs/subvolume.h"
-#include "lib/modify/entries.h"
+#include "lib/modify/names/entries.h"
 #include "lib/modify/roots.h"
 
 static const struct ticket_need nothing_waits = { .removes = true };

@@ -10,7 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/fs/subvolume.h"
-#include "lib/modify/remove.h"
+#include "lib/modify/names/remove.h"
 
 /* References that change in one step, about. */
 #define REFS_AT_A_TIME 512u

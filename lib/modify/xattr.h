@@ -5,7 +5,7 @@
 /* Extended attributes as items. Names and values are not checked here. The inode's lock is held. */
 
 #include "lib/format/attribute.h"
-#include "lib/modify/entries.h"
+#include "lib/modify/names/entries.h"
 
 /* The bytes of an attribute, including the header of its item. */
 static inline uint32_t xattr_bytes(size_t name_len, size_t size)

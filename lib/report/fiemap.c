@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/fs/inode.h"
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"

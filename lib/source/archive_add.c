@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/source/layers.h"
 
 struct source_time archive_time(int64_t sec, long nsec)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 
 #define NSEC_MAX 999999999u
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/source/layers.h"
 
 static int fails(struct scan_failure *f, int errnum, const char *what, const char *name)

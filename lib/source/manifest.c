@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/source/members.h"
 
 #define ID_MAX (UINT32_MAX - 1) /* UINT32_MAX means no owner */

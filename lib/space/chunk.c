@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/dev.h"
+#include "lib/format/items/devices/dev.h"
 #include "lib/space/free_space_edit.h"
 #include "lib/space/free_space_tree.h"
 #include "lib/space/space_impl.h"

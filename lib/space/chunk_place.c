@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/dev.h"
+#include "lib/format/items/devices/dev.h"
 #include "lib/space/space_impl.h"
 #include "lib/volume/raid_map.h"
 

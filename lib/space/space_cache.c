@@ -9,8 +9,8 @@
 #include "lib/base/crc32c.h"
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/volume.h"
 

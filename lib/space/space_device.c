@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/dev.h"
+#include "lib/format/items/devices/dev.h"
 #include "lib/format/raid.h"
 #include "lib/io/zone.h"
 #include "lib/space/space_impl.h"

@@ -9,7 +9,7 @@
 #include "lib/commit/refs.h"
 #include "lib/commit/settle.h"
 #include "lib/commit/txn.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/format/items/space_cache.h"
 #include "lib/space_cache/convert.h"
 

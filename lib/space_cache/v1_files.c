@@ -3,8 +3,8 @@
 
 #include <sys/stat.h>
 
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 
 bool v1_files_has(struct v1_files *v, const struct cursor *c)
 {

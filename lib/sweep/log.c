@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/dir_log.h"
+#include "lib/format/items/files/dir_log.h"
 #include "lib/sweep/leaves.h"
 
 struct reader {

@@ -12,9 +12,9 @@
  * together with the committed trees is up to the caller.
  */
 
-#include "lib/format/items/dir.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/format/items/root.h"
 #include "lib/sweep/leaves.h"
 

@@ -2,8 +2,8 @@
 /* When a filesystem is opened, adds its devices and chunks to the volume. */
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/chunk.h"
-#include "lib/format/items/dev.h"
+#include "lib/format/items/devices/chunk.h"
+#include "lib/format/items/devices/dev.h"
 #include "lib/tree/cursor.h"
 #include "lib/tree/start.h"
 #include "lib/volume/volume.h"

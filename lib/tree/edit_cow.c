@@ -18,7 +18,7 @@
 #include <inttypes.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/tree/edit_path.h"
 
 /* References that a block makes, full backreferences or in the name of a tree. */

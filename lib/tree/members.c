@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
-#include "lib/format/items/dev.h"
+#include "lib/format/items/devices/dev.h"
 #include "lib/tree/cursor.h"
 #include "lib/tree/start.h"
 #include "lib/volume/volume.h"

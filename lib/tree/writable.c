@@ -9,9 +9,9 @@
 
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
-#include "lib/format/items/chunk.h"
-#include "lib/format/items/dev.h"
-#include "lib/format/items/dev_replace.h"
+#include "lib/format/items/devices/chunk.h"
+#include "lib/format/items/devices/dev.h"
+#include "lib/format/items/devices/dev_replace.h"
 #include "lib/io/zone.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/parity.h"

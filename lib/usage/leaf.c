@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/sweep/block.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/leaf.h"

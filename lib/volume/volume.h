@@ -9,7 +9,7 @@
 
 #include <btrkit/filesystem.h>
 
-#include "lib/format/items/chunk.h"
+#include "lib/format/items/devices/chunk.h"
 #include "lib/format/super.h"
 
 struct volume;

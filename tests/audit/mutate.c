@@ -13,7 +13,7 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/block_group.h"
 #include "lib/format/items/extent.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/format/items/space_cache.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/volume.h"

@@ -19,8 +19,8 @@
 #include "lib/commit/settle.h"
 #include "lib/commit/txn.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/reserve/reserve.h"
 
 #define SMALLEST (64ull << 20)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/tree/edit_path.h"
 #include "lib/volume/volume.h"
 #include "tests/check/image.h"

@@ -7,7 +7,7 @@
 
 #include <btrkit/check.h>
 
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/format/items/root.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/volume.h"

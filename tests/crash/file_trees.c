@@ -12,9 +12,9 @@
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/dir.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/format/items/root.h"
 #include "lib/tree/cursor.h"
 

@@ -10,7 +10,7 @@
 #include "lib/commit/refs.h"
 #include "lib/commit/supers.h"
 #include "lib/commit/txn.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/format/super.h"
 #include "lib/modify/data.h"
 #include "lib/modify/roots.h"

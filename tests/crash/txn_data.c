@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 
 /* Finds the first file that has an extent, from inode number @from on. */
 int data_find_file(struct btrkit_txn *txn, uint64_t root, uint64_t from, uint64_t *ret, struct btrkit_error *err)

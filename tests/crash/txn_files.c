@@ -10,9 +10,9 @@
 #include "lib/base/err.h"
 #include "lib/commit/data.h"
 #include "lib/commit/txn.h"
-#include "lib/format/items/dir.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define FILES 3u

@@ -9,7 +9,7 @@
 
 #include "lib/base/err.h"
 #include "lib/commit/txn.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/space/chunk.h"
 #include "txn_data.h"
 #include "txn_files.h"

@@ -19,7 +19,7 @@ IOCTLS = {"BLKDISCARD", "BLKFLSBUF", "BLKGETSIZE64", "BLKGETZONESZ", "BLKREPORTZ
 # Extracted files get their original flags, on a mounted filesystem; blocks of nodatacow files are not shared.
 FLAGS_OF_FILES = {"lib/extract/flags.c": {"FS_IOC_GETFLAGS", "FS_IOC_SETFLAGS", "FS_IOC_FSGETXATTR",
                                           "FS_IOC_FSSETXATTR"},
-                  "lib/mkfs/contents.c": {"FS_IOC_GETFLAGS"}}
+                  "lib/mkfs/filled/contents.c": {"FS_IOC_GETFLAGS"}}
 
 
 def functions(lines):

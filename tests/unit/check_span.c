@@ -14,8 +14,8 @@
 #include "lib/check/state.h"
 #include "lib/check/trees/read.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/dir.h"
-#include "lib/format/items/verity.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/verity.h"
 #include "tests/unit/synthetic.h"
 
 #define ITEMS_MAX 48

@@ -6,8 +6,8 @@
 #include "tests/unit/unit.h"
 
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/chunk.h"
-#include "lib/format/items/dev.h"
+#include "lib/format/items/devices/chunk.h"
+#include "lib/format/items/devices/dev.h"
 #include "lib/space/chunk.h"
 #include "lib/space/free_space_tree.h"
 #include "lib/tree/edit.h"

@@ -3,9 +3,9 @@
 
 #include <sys/stat.h>
 
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/format/items/free_space.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/format/items/space_cache.h"
 #include "tests/unit/device.h"
 

@@ -9,7 +9,7 @@
 
 #include "lib/commit/settle.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/dev_stats.h"
+#include "lib/format/items/devices/dev_stats.h"
 #include "lib/reserve/devices.h"
 #include "lib/reserve/reserve.h"
 #include "lib/space/chunk.h"

@@ -11,7 +11,7 @@
 #include <btrkit/extract.h>
 
 #include "lib/format/ids.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "tests/unit/hostile.h"
 #include "tests/unit/memory.h"
 

@@ -3,8 +3,8 @@
 
 #include "tests/unit/unit.h"
 
-#include "lib/format/items/dir.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/inode.h"
 
 void hostile_init(struct hostile *h)
 {

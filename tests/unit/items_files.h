@@ -4,11 +4,11 @@
 
 /* Items of subvolumes: inodes, names, extents, logs and verity. */
 
-#include "lib/format/items/dir.h"
-#include "lib/format/items/dir_log.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
-#include "lib/format/items/verity.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/dir_log.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
+#include "lib/format/items/files/verity.h"
 #include "tests/unit/items_samples.h"
 
 static const struct disk_inode_item inode_file = {

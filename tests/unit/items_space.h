@@ -4,16 +4,16 @@
 
 /* Items of chunks, devices, checksums, free space, quotas and unfinished operations. */
 
-#include "lib/format/items/balance.h"
+#include "lib/format/items/devices/balance.h"
 #include "lib/format/items/block_group.h"
-#include "lib/format/items/chunk.h"
-#include "lib/format/items/dev.h"
-#include "lib/format/items/dev_replace.h"
-#include "lib/format/items/dev_stats.h"
+#include "lib/format/items/devices/chunk.h"
+#include "lib/format/items/devices/dev.h"
+#include "lib/format/items/devices/dev_replace.h"
+#include "lib/format/items/devices/dev_stats.h"
 #include "lib/format/items/free_space.h"
 #include "lib/format/items/qgroup.h"
-#include "lib/format/items/raid_stripe.h"
-#include "lib/format/items/remap.h"
+#include "lib/format/items/devices/raid_stripe.h"
+#include "lib/format/items/devices/remap.h"
 #include "tests/unit/items_samples.h"
 
 static const struct chunk_dup {

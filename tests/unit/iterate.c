@@ -4,8 +4,8 @@
 
 #include <btrkit/btrkit.h>
 
-#include "lib/format/items/dir.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/tree/edit.h"
 #include "tests/unit/written.h"
 

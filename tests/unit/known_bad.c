@@ -4,7 +4,7 @@
 
 #include <btrkit/btrkit.h>
 
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/tree/edit.h"
 #include "lib/tree/known_bad.h"
 #include "lib/volume/volume.h"

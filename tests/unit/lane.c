@@ -8,7 +8,7 @@
 
 #include <btrkit/io.h>
 
-#include "lib/mkfs/lane.h"
+#include "lib/mkfs/filled/lane.h"
 #include "tests/unit/memory.h"
 
 #define BUDGET 32768u

@@ -6,7 +6,7 @@
 
 
 #include "lib/format/ids.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/print/ls.h"
 #include "lib/print/stat.h"
 #include "tests/unit/hostile.h"

@@ -11,7 +11,7 @@
 
 #include "lib/base/csum.h"
 #include "lib/format/super.h"
-#include "lib/mkfs/contents.h"
+#include "lib/mkfs/filled/contents.h"
 #include "tests/crash/sparse.h"
 
 #define KIB (1ull << 10)

@@ -11,8 +11,8 @@
 
 #include <btrkit/btrkit.h>
 
-#include "lib/format/items/dir.h"
-#include "lib/mkfs/units.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/mkfs/filled/units.h"
 #include "lib/source/build.h"
 #include "tests/audit/audit.h"
 #include "tests/crash/sparse.h"

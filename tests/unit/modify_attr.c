@@ -13,8 +13,8 @@
 #include <sys/sysmacros.h>
 
 #include "lib/format/acl.h"
-#include "lib/format/items/dir.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/inode.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP 256u

@@ -9,7 +9,7 @@
 #include "tests/unit/unit.h"
 
 #include "lib/commit/txn.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/reserve/continue.h"
 #include "tests/unit/commit_words.h"
 #include "tests/unit/written.h"

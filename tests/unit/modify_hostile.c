@@ -12,7 +12,7 @@
 #include <btrkit/subvolume_modify.h>
 
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/format/items/root.h"
 #include "lib/modify/op.h"
 #include "lib/modify/subvolume_remove.h"

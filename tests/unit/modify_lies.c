@@ -4,8 +4,8 @@
 
 #include <btrkit/subvolume_modify.h>
 
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/format/items/root.h"
 #include "lib/fs/data.h"
 #include "lib/modify/op.h"

@@ -10,7 +10,7 @@
 #include <btrkit/btrkit.h>
 
 #include "lib/format/ids.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/print/diff.h"
 #include "lib/print/fiemap.h"
 #include "lib/print/space.h"

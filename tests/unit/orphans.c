@@ -2,8 +2,8 @@
 /* Cleaning up after a crash: orphan files and half-made verity metadata; and operations that fs-verity forbids. */
 #include <btrkit/subvolume_modify.h>
 
-#include "lib/format/items/verity.h"
-#include "lib/modify/names.h"
+#include "lib/format/items/files/verity.h"
+#include "lib/modify/names/names.h"
 #include "tests/unit/session.h"
 
 #define SECTORS 300u

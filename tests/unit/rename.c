@@ -13,7 +13,7 @@
 
 #include <btrkit/subvolume_modify.h>
 
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP 256u

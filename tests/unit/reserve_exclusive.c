@@ -13,7 +13,7 @@
 #include <btrkit/subvolume_modify.h>
 
 #include "lib/delayed/delayed.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/reserve/bound.h"
 #include "lib/reserve/reserve.h"
 #include "lib/reserve/ticket.h"

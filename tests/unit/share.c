@@ -14,8 +14,8 @@
 #include "lib/backref/shared.h"
 #include "lib/format/ids.h"
 #include "lib/format/items/extent.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 #include "tests/unit/synthetic.h"
 
 #define INODE 257u

@@ -13,8 +13,8 @@
 
 #include "lib/format/ids.h"
 #include "lib/format/items/extent.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/backref/share.h"
 #include "tests/unit/synthetic.h"
 

@@ -2,7 +2,7 @@
 /* The parts of lib/sweep: above all the reader of log trees, around what is unreadable or invalid. */
 #include "tests/unit/unit.h"
 
-#include "lib/format/items/dir_log.h"
+#include "lib/format/items/files/dir_log.h"
 #include "lib/sweep/leaves.h"
 #include "lib/sweep/drop.h"
 #include "lib/sweep/entries.h"

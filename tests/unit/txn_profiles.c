@@ -11,8 +11,8 @@
 
 #include "lib/commit/data.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/format/raid.h"
 #include "lib/reserve/reserve.h"
 #include "lib/space/chunk.h"

@@ -3,7 +3,7 @@
 #include "tests/unit/txn_rig.h"
 
 #include "lib/format/items/extent.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/volume/raid_map.h"
 #include "lib/volume/volume.h"
 

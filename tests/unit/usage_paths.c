@@ -10,7 +10,7 @@
 #include <btrkit/usage_paths.h>
 
 #include "lib/format/items/extent.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/usage/paths/paths.h"
 #include "lib/usage/paths/paths_ranges.h"
 #include "tests/unit/memory.h"

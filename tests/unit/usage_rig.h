@@ -10,7 +10,7 @@
 #include <btrkit/usage.h>
 
 #include "lib/format/items/extent.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "tests/unit/synthetic.h"
 
 #define RIG_EXTENTS 300u /* of the file in tree 5: several levels of blocks */

@@ -8,9 +8,9 @@
 
 #include "lib/format/feature_bits.h"
 #include "lib/format/ids.h"
-#include "lib/format/items/balance.h"
-#include "lib/format/items/dev.h"
-#include "lib/format/items/dev_replace.h"
+#include "lib/format/items/devices/balance.h"
+#include "lib/format/items/devices/dev.h"
+#include "lib/format/items/devices/dev_replace.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/format/super.h"
 #include "lib/volume/parity.h"

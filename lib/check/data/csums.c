@@ -11,7 +11,7 @@
 #include "lib/check/trees/items.h"
 #include "lib/check/trees/roots.h"
 #include "lib/check/trees/table.h"
-#include "lib/format/items/csum.h"
+#include "lib/format/items/files/csum.h"
 
 struct loading {
 	struct check *c;

@@ -9,7 +9,7 @@
 #include "lib/check/findings.h"
 #include "lib/format/acl.h"
 #include "lib/format/attribute.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 
 static bool begins(const struct dir_entry *e, const char *with)
 {

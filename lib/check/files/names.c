@@ -13,7 +13,7 @@
 #include "lib/check/findings.h"
 #include "lib/check/state.h"
 #include "lib/check/trees/items.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 
 #define BUCKETS (1u << 14)
 #define TREES_MAX 64 /* limit on trees that are examined, each with different contradictions */

@@ -11,7 +11,7 @@
 #include "lib/check/files/unknown.h"
 #include "lib/check/findings.h"
 #include "lib/check/state.h"
-#include "lib/format/items/verity.h"
+#include "lib/format/items/files/verity.h"
 
 static struct span_inode *last_of(struct span *s)
 {

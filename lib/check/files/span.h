@@ -11,8 +11,8 @@
 
 #include "lib/check/files/file_refs.h"
 #include "lib/check/state.h"
-#include "lib/format/items/dir.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/inode.h"
 
 /* What was seen of an inode. */
 enum span_seen {

@@ -13,8 +13,8 @@
 #include "lib/check/state.h"
 #include "lib/check/trees/table.h"
 #include "lib/check/volume/groups.h"
-#include "lib/format/items/csum.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/csum.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/sweep/log.h"
 
 static bool is_known(struct log *l, const struct file_extent *fe)

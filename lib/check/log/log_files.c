@@ -14,7 +14,7 @@
 #include "lib/check/state.h"
 #include "lib/check/trees/items.h"
 #include "lib/check/trees/roots.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/sweep/log.h"
 
 #define MODE_NONE 0u		/* the inode does not exist */

@@ -4,7 +4,7 @@
 #include "lib/check/space/space_cache_v1.h"
 #include "lib/check/space/space_gaps.h"
 #include "lib/check/state.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/space/space_cache.h"
 
 static int next_range(void *cache, struct range *ret, struct btrkit_error *err)

@@ -6,7 +6,7 @@
 #include "lib/check/trees/items.h"
 #include "lib/check/trees/roots.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/balance.h"
+#include "lib/format/items/devices/balance.h"
 #include "lib/format/raid.h"
 #include "lib/volume/volume.h"
 

@@ -7,7 +7,7 @@
 #include "lib/check/trees/items.h"
 #include "lib/check/trees/replace.h"
 #include "lib/check/trees/roots.h"
-#include "lib/format/items/dev_replace.h"
+#include "lib/format/items/devices/dev_replace.h"
 #include "lib/volume/volume.h"
 
 /* States of a replacement. */

@@ -13,7 +13,7 @@
 #include "lib/check/trees/table.h"
 #include "lib/check/volume/groups.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/raid_stripe.h"
+#include "lib/format/items/devices/raid_stripe.h"
 #include "lib/format/raid.h"
 #include "lib/volume/volume.h"
 

@@ -10,7 +10,7 @@
 #include "lib/check/trees/roots.h"
 #include "lib/check/trees/subvolumes.h"
 #include "lib/check/trees/uuids.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 
 /* State while reading the root tree. */
 struct subvolumes {

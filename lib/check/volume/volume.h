@@ -5,8 +5,8 @@
 /* Contents of the chunk tree and the device tree, for the files that compare them. */
 
 #include "lib/check/state.h"
-#include "lib/format/items/chunk.h"
-#include "lib/format/items/dev.h"
+#include "lib/format/items/devices/chunk.h"
+#include "lib/format/items/devices/dev.h"
 #include "lib/volume/volume.h"
 
 /* A chunk in the chunk tree. */

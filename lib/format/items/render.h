@@ -6,7 +6,7 @@
 
 #include "lib/base/emit.h"
 #include "lib/format/item.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/format/key_names.h"
 
 /*

@@ -3,7 +3,7 @@
 #define BTRKIT_FORMAT_ITEMS_ROOT_H
 
 #include "lib/format/item.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 
 #define ROOT_SUBVOL_RDONLY (1ull << 0)
 #define ROOT_SUBVOL_DEAD (1ull << 48)

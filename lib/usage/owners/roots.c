@@ -5,7 +5,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/format/items/files/file_extent.h"
 #include "lib/sweep/drop.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/leaves.h"

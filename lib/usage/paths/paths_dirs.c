@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/sweep/block.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/leaves.h"

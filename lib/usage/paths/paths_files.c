@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 #include "lib/sweep/block.h"
 #include "lib/usage/damage.h"
 #include "lib/usage/owners/sets.h"

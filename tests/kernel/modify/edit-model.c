@@ -20,7 +20,7 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/commit/txn.h"
-#include "lib/format/items/dir.h"
+#include "lib/format/items/files/dir.h"
 #include "lib/reserve/reserve.h"
 #include "lib/tree/cursor.h"
 #include "tests/audit/audit.h"

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "lib/commit/txn.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/format/items/files/file_extent.h"
+#include "lib/format/items/files/inode.h"
 
 struct file {
 	struct btrkit_txn *txn;
