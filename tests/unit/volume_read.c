@@ -60,10 +60,9 @@ static uint8_t times_power(uint8_t b, unsigned i)
 	return b;
 }
 
-static void put(struct rig *r, unsigned stripe, unsigned full_stripe, const uint8_t *strip)
+static void put(struct rig *r, unsigned stripe, unsigned nth, const uint8_t *strip)
 {
-	assert_int_equal(btrkit_io_write(r->io[stripe], PHYSICAL + (uint64_t)full_stripe * STRIP, strip, STRIP, NULL),
-			 0);
+	assert_int_equal(btrkit_io_write(r->io[stripe], PHYSICAL + (uint64_t)nth * STRIP, strip, STRIP, NULL), 0);
 }
 
 /* Writes the full stripes of RAID0 and RAID10: consecutive strips, each to as many devices as there are copies. */
