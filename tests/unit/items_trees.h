@@ -72,7 +72,6 @@ static const struct skinny_extent {
 } skinny_extent = { { LE64(1), LE64(9), LE64(EXTENT_FLAG_TREE_BLOCK) }, { KEY_TREE_BLOCK_REF, LE64(5) } };
 
 static const struct disk_extent_data_ref data_ref = { LE64(OID_DATA_RELOC_TREE), LE64(257), LE64(4096), LE32(3) };
-static const struct disk_extent_data_ref inode_cache_ref = { LE64(256), LE64(OID_FREE_INO), LE64(0), LE32(1) };
 static const le32 shared_count = LE32(4);
 static const le64 owner_root = LE64(256);
 
@@ -154,12 +153,9 @@ static const struct sample tree_samples[] = {
 	{ { 13631488, KEY_EXTENT_DATA_REF, 1 }, DATA(data_ref),
 	  .text = "\t\textent data backref root DATA_RELOC_TREE objectid 257 offset 4096 count 3\n",
 	  .bad = BAD(SIZE(27), SIZE(29), OBJECTID(512), FIELD(disk_extent_data_ref, root, 7),
-		     FIELD(disk_extent_data_ref, objectid, 0), FIELD(disk_extent_data_ref, offset, 8),
+		     FIELD(disk_extent_data_ref, objectid, 0), FIELD(disk_extent_data_ref, objectid, OID_FREE_INO),
+		     FIELD(disk_extent_data_ref, offset, 8),
 		     FIELD(disk_extent_data_ref, count, 0)) },
-	{ { 13631488, KEY_EXTENT_DATA_REF, 1 }, DATA(inode_cache_ref),
-	  .text = "\t\textent data backref root 256 objectid 18446744073709551604 offset 0 count 1\n",
-	  .bad = BAD(FIELD_NAMED("objectid", disk_extent_data_ref, root, OID_ROOT_TREE),
-		     FIELD(disk_extent_data_ref, objectid, OID_FREE_INO - 1)) },
 	{ { 13631488, KEY_SHARED_DATA_REF, 4096 }, DATA(shared_count), .text = "\t\tshared data backref count 4\n",
 	  .bad = BAD(SIZE(3), SIZE(5), OBJECTID(512), OFFSET(512), BYTES_AT("count", 0, 4, 0)) },
 	{ { 13631488, KEY_EXTENT_OWNER_REF, 0 }, DATA(owner_root), .text = "\t\textent owner root 256\n",

@@ -32,9 +32,8 @@ int extent_ref_check(const struct item_ctx *ctx, const struct extent_ref *ref, s
 		/* Files in the root tree belong to the v1 space cache. */
 		if (!oid_is_file_tree(ref->root) && ref->root != OID_ROOT_TREE && ref->root != OID_DATA_RELOC_TREE)
 			return err_corrupt(err, "root", "data reference from invalid tree %" PRIu64, ref->root);
-		/* Before 5.11, Linux stored free inode numbers in a file of the subvolume. */
-		if ((ref->objectid < OID_FIRST_FREE || ref->objectid > OID_LAST_FREE) &&
-		    (ref->objectid != OID_FREE_INO || ref->root == OID_ROOT_TREE))
+		/* Also refused: OID_FREE_INO, the file in which Linux before 5.11 could store free inode numbers. */
+		if (ref->objectid < OID_FIRST_FREE || ref->objectid > OID_LAST_FREE)
 			return err_corrupt(err, "objectid", "data reference from invalid inode %" PRIu64,
 					   ref->objectid);
 		if (!sector_aligned(ctx, ref->offset))
