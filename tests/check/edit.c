@@ -277,6 +277,20 @@ static void repeat(struct edit *e)
 	save(e);
 }
 
+/* Cuts off the end of the item's contents, or appends zeros. */
+static void resize(struct edit *e, uint32_t size)
+{
+	struct node leaf = leaf_of(e);
+	const uint32_t old = leaf_item(&leaf, e->slot).size;
+
+	if (size > old && size - old > leaf_free(&leaf))
+		refuse(e, "the leaf has no room");
+	leaf_resize(&leaf, e->slot, size);
+	if (size > old)
+		memset((uint8_t *)(uintptr_t)leaf_item(&leaf, e->slot).data + old, 0, size - old);
+	save(e);
+}
+
 static void set_one(struct edit *e, uint8_t *byte, const char *value)
 {
 	*byte = (uint8_t)number(e, value, *byte, UINT8_MAX);
@@ -361,6 +375,8 @@ static void do_step(struct edit *e, unsigned n, char **w)
 		set_byte(e, strtoul(w[1], NULL, 0), w[2]);
 	else if (!strcmp(w[0], "repeat") && n == 1)
 		repeat(e);
+	else if (!strcmp(w[0], "resize") && n == 2)
+		resize(e, (uint32_t)strtoul(w[1], NULL, 0));
 	else if (!strcmp(w[0], "delete") && n == 1)
 		take_out(e);
 	else if (!strcmp(w[0], "spoil") && n == 2)
