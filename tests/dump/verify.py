@@ -85,8 +85,8 @@ class Check:
         for part in (value, value.get('old', {}), value.get('new', {})):
             if ITEM in part:
                 name = value['key']['type_name']
-                kind = 'unknown' if name.startswith('UNKNOWN.') else name
-                self.items.check_value(f'items/{kind}', part[ITEM], line)
+                item = 'unknown' if name.startswith('UNKNOWN.') else name
+                self.items.check_value(f'items/{item}', part[ITEM], line)
         self.seen.update(met(value, kind))
         # Contents of items have been validated above.
         self.planters.setdefault(kind, schema.Planter([ITEM])).take(value)
