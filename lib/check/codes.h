@@ -119,7 +119,8 @@
 #define CHECK_CODES_ROOT(CODE)                                                                                        \
 	CODE(ROOT_GENERATION, "ROOT-GENERATION", REFUSED,                                                             \
 	     "the generations in a root item contradict each other or the superblock")                                \
-	CODE(ROOT_KEY, "ROOT-KEY", REFUSED, "a root item has a key that Linux assumes unused")                        \
+	CODE(ROOT_KEY, "ROOT-KEY", REFUSED,                                                                           \
+	     "a root item has a key that Linux assumes unused, or with which it does not find a tree it needs")       \
 	CODE(ROOT_TWICE, "ROOT-TWICE", MISBEHAVES,                                                                    \
 	     "a root item is not found by Linux, because its tree has another one or belongs elsewhere")              \
 	CODE(ROOT_UNKNOWN, "ROOT-UNKNOWN", LEFTOVER, "a tree is not known to Linux")                                  \
@@ -176,7 +177,7 @@
 	CODE(NAME_NO_ENTRY, "NAME-NO-ENTRY", REFUSED, "the directory has no entry for a name of an inode")            \
 	CODE(NAME_TWICE, "NAME-TWICE", REFUSED, "an inode has one of its names twice")                                \
 	CODE(NAME_INDEX, "NAME-INDEX", REFUSED, "a name has a different index in its inode than in its directory")    \
-	CODE(NAME_TYPE, "NAME-TYPE", MISBEHAVES, "a directory entry has a file type other than that of its inode")    \
+	CODE(NAME_TYPE, "NAME-TYPE", REFUSED, "a directory entry has a file type other than that of its inode")       \
 	CODE(NAME_DIFFERS, "NAME-DIFFERS", REFUSED,                                                                   \
 	     "a directory entry leads to a different place by its name than by its index")                            \
 	CODE(NAME_HASH, "NAME-HASH", REFUSED, "a name of an inode is not at the key that its hash gives")             \

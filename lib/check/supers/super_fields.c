@@ -38,6 +38,8 @@ static void check_numbers(struct check *c, const struct super *s)
 	else if (stripesize != 4096 && stripesize != s->sectorsize)
 		report_super_field(c, CHECK_SUPER_VALUE, "stripesize",
 				   "stripesize %" PRIu32 " is neither 4096 nor the sectorsize", stripesize);
+	if (!s->root)
+		report_super_field(c, CHECK_SUPER_FIELD, "root", "superblock has no root tree");
 	if (s->bytes_used < BLOCKS_MIN * (uint64_t)s->nodesize)
 		report_super_field(c, CHECK_SUPER_FIELD, "bytes_used",
 				   "bytes_used is %" PRIu64 ", less than in an empty filesystem", s->bytes_used);

@@ -74,7 +74,28 @@ static void check_dir(struct check *c, const struct btrkit_key *key, const struc
 		report_root(c, CHECK_ROOT_DIR, key, "root_dirid", "top directory of the subvolume is not inode 256");
 }
 
-/* Reports trees that nothing in the filesystem uses. */
+/* Whether Linux mounts only with this tree, and looks for its root item at offset 0 only. */
+static bool is_needed_at_zero(const struct check *c, uint64_t id)
+{
+	const struct super *s = &c->fs->super;
+
+	switch (id) {
+	case OID_EXTENT_TREE:
+	case OID_DEV_TREE:
+	case OID_CSUM_TREE:
+		return true;
+	case OID_FREE_SPACE_TREE:
+		return s->compat_ro & COMPAT_RO_FREE_SPACE_TREE;
+	case OID_BLOCK_GROUP_TREE:
+		return s->compat_ro & COMPAT_RO_BLOCK_GROUP_TREE;
+	case OID_RAID_STRIPE_TREE:
+		return s->incompat & INCOMPAT_RAID_STRIPE_TREE;
+	default:
+		return false;
+	}
+}
+
+/* Reports trees that nothing in the filesystem uses, or that Linux does not find. */
 static void check_id(struct check *c, const struct btrkit_key *key)
 {
 	const uint64_t id = key->objectid;
@@ -91,6 +112,9 @@ static void check_id(struct check *c, const struct btrkit_key *key)
 	else if (before->has_item && before->root.id == id && id != OID_TREE_RELOC)
 		report_root(c, CHECK_ROOT_TWICE, key, "key.offset",
 			    "duplicate root item, another one has a lower offset");
+	else if (key->offset && is_needed_at_zero(c, id))
+		report_root(c, CHECK_ROOT_KEY, key, "key.offset",
+			    "root item has a non-zero offset, so Linux does not find a tree that it needs");
 	else if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE && key->offset)
 		report_root(c, CHECK_ROOT_TWICE, key, "key.offset",
 			    "root item has a non-zero offset, so Linux does not find it");
