@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Random arguments, and callbacks that sometimes abort. */
 #include "tests/crash/calls.h"
+#include "tests/random.h"
 
 #include <errno.h>
 #include <string.h>
 
 unsigned calls_pick(struct caller *c, unsigned below)
 {
-	c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&c->seed);
 	return (unsigned)((c->seed >> 33) % below);
 }
 

@@ -11,6 +11,7 @@
 #include "lib/check/quota/quota.h"
 #include "lib/check/state.h"
 #include "lib/usage/state.h"
+#include "tests/random.h"
 
 #define SUBVOLUMES 24u
 #define OWNERS_MAX (SUBVOLUMES + 2) /* including other trees */
@@ -22,7 +23,7 @@ static uint64_t seed = 1;
 
 static unsigned pick(unsigned below)
 {
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&seed);
 	return (unsigned)((seed >> 33) % below);
 }
 

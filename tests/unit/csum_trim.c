@@ -5,6 +5,7 @@
 #include "lib/commit/refs_head.h"
 #include "lib/commit/settle.h"
 #include "tests/unit/written.h"
+#include "tests/random.h"
 
 #define SECTOR 4096u
 
@@ -12,7 +13,7 @@ static uint64_t seed;
 
 static uint32_t rnd(uint32_t n)
 {
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	random_step(&seed);
 	return (uint32_t)(seed >> 33) % n;
 }
 

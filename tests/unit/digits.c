@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "lib/base/digits.h"
+#include "tests/random.h"
 
 static void assert_digits(uint64_t v)
 {
@@ -43,7 +44,7 @@ static void many_numbers(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 10000; i++) {
 		assert_digits(v >> i % 64);
-		v = v * 6364136223846793005u + 1442695040888963407u;
+		random_step(&v);
 	}
 }
 

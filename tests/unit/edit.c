@@ -8,6 +8,7 @@
 #include <btrkit/mkfs.h>
 
 #include "lib/tree/edit.h"
+#include "tests/random.h"
 
 #define TREE 9 /* not shareable, and empty */
 #define ITEMS_MAX 6000u
@@ -68,7 +69,7 @@ static const struct overlay_ops ops = { .alloc = take, .change = change };
 
 static uint64_t roll(struct world *w, uint64_t below)
 {
-	w->random = w->random * 6364136223846793005ull + 1442695040888963407ull;
+	random_step(&w->random);
 	return (w->random >> 33) % below;
 }
 

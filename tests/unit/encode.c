@@ -5,6 +5,7 @@
 
 #include "lib/base/compression/codec.h"
 #include "lib/base/compression/encode.h"
+#include "tests/random.h"
 
 #define SECTOR 4096u
 
@@ -16,7 +17,7 @@ static uint8_t data[ENCODE_MAX], packed[2 * ENCODE_MAX], again[2 * ENCODE_MAX], 
 static void make_data(uint64_t seed, unsigned random)
 {
 	for (size_t i = 0; i < sizeof(data); i++) {
-		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		random_step(&seed);
 		data[i] = i % 16 < random ? (uint8_t)(seed >> 56) : (uint8_t)(i / 64);
 	}
 }

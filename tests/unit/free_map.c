@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "lib/space/free_map.h"
+#include "tests/random.h"
 
 #define SECTOR 4096u
 #define SECTORS 5000u
@@ -53,7 +54,7 @@ static uint64_t seed;
 /* Pseudo-random numbers, the same in every run. */
 static uint64_t pick(uint64_t below)
 {
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&seed);
 	return (seed >> 33) % below;
 }
 

@@ -10,6 +10,7 @@
 #include "lib/space/free_space_edit.h"
 #include "lib/space/free_space_tree.h"
 #include "tests/unit/memory.h"
+#include "tests/random.h"
 
 #define SECTOR 4096u
 #define GROUPS 3u
@@ -65,7 +66,7 @@ static const struct overlay_ops ops = { .alloc = take_block, .change = change_re
 
 static uint32_t roll(struct world *w, uint32_t below)
 {
-	w->random = w->random * 6364136223846793005ull + 1442695040888963407ull;
+	random_step(&w->random);
 	return (uint32_t)((w->random >> 33) % below);
 }
 

@@ -13,6 +13,7 @@
 #include "lib/format/super.h"
 #include "lib/mkfs/filled/contents.h"
 #include "tests/crash/sparse.h"
+#include "tests/random.h"
 
 #define KIB (1ull << 10)
 #define MIB (1ull << 20)
@@ -174,7 +175,7 @@ static bool check_range(const struct rig *r, const struct mkfs_range *range, uin
 
 static uint64_t next_random(uint64_t *seed)
 {
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	random_step(seed);
 	return *seed >> 33;
 }
 

@@ -13,6 +13,7 @@
 
 #include "tests/unit/hurry.h"
 #include "tests/unit/txn_rig.h"
+#include "tests/random.h"
 
 #define TOP 256u
 #define DIRS_MAX 24u
@@ -57,7 +58,7 @@ struct model {
 
 static unsigned pick(struct model *m, unsigned below)
 {
-	m->seed = m->seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&m->seed);
 	return (unsigned)((m->seed >> 33) % below);
 }
 

@@ -16,6 +16,7 @@
 #include "lib/format/items/files/dir.h"
 #include "lib/format/items/files/inode.h"
 #include "tests/unit/txn_rig.h"
+#include "tests/random.h"
 
 #define TOP 256u
 #define FILES 12u
@@ -52,7 +53,7 @@ struct model {
 
 static unsigned pick(struct model *m, unsigned below)
 {
-	m->seed = m->seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&m->seed);
 	return (unsigned)((m->seed >> 33) % below);
 }
 

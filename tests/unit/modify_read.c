@@ -14,6 +14,7 @@
 
 #include "lib/base/crc32c.h"
 #include "tests/unit/written.h"
+#include "tests/random.h"
 
 #define SIZE (200ull << 20)
 #define TOP 256u
@@ -226,7 +227,7 @@ static void change(struct btrkit_txn *txn, struct made *m, uint64_t *random)
 	char name[24], other[24];
 	struct btrkit_place from = { BTRKIT_TOP_LEVEL, m->dir, name, 0 }, to = { BTRKIT_TOP_LEVEL, TOP, other, 0 };
 
-	*random = *random * 6364136223846793005u + 1442695040888963407u;
+	random_step(random);
 	if (!m->files[i]) {
 		snprintf(name, sizeof(name), "file-%u", i);
 		m->files[i] = create(txn, BTRKIT_TOP_LEVEL, m->dir, name, i % 5 ? S_IFREG | 0644 : S_IFLNK | 0777);

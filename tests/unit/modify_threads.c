@@ -15,6 +15,7 @@
 #include "lib/modify/op.h"
 #include "tests/unit/hurry.h"
 #include "tests/unit/txn_rig.h"
+#include "tests/random.h"
 
 #define TOP 256u
 #define WORKERS 8u
@@ -41,7 +42,7 @@ struct worker {
 
 static unsigned pick(struct worker *w, unsigned below)
 {
-	w->seed = w->seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&w->seed);
 	return (unsigned)((w->seed >> 33) % below);
 }
 

@@ -9,6 +9,7 @@
 #include "lib/commit/settle.h"
 #include "lib/format/feature_bits.h"
 #include "tests/unit/written.h"
+#include "tests/random.h"
 
 #define SIZE (160ull << 20)
 #define SECTOR 4096u
@@ -17,7 +18,7 @@ static uint64_t seed;
 
 static inline uint32_t rnd(uint32_t n)
 {
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	random_step(&seed);
 	return (uint32_t)(seed >> 33) % n;
 }
 

@@ -13,6 +13,7 @@
 #include "lib/reserve/bound.h"
 #include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
+#include "tests/random.h"
 
 #define TOP 256u
 #define SUBVOLUMES_MAX 8u
@@ -41,7 +42,7 @@ struct plan {
 
 static unsigned pick(struct plan *p, unsigned below)
 {
-	p->seed = p->seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&p->seed);
 	return (unsigned)((p->seed >> 33) % below);
 }
 

@@ -12,6 +12,7 @@
 #include "lib/reserve/continue.h"
 #include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
+#include "tests/random.h"
 
 #define TOP 256u
 #define FILES 3000u
@@ -34,7 +35,7 @@ struct scene {
 
 static unsigned pick(struct scene *s, unsigned below)
 {
-	s->seed = s->seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&s->seed);
 	return (unsigned)((s->seed >> 33) % below);
 }
 

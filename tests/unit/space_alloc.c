@@ -12,6 +12,7 @@
 #include "lib/space/space.h"
 #include "lib/tree/cursor.h"
 #include "tests/unit/memory.h"
+#include "tests/random.h"
 
 #define SECTOR 4096u
 #define MIB (1ull << 20)
@@ -39,7 +40,7 @@ static uint64_t seed;
 
 static uint64_t pick(uint64_t below)
 {
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&seed);
 	return (seed >> 33) % below;
 }
 

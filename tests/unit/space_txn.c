@@ -11,6 +11,7 @@
 #include "lib/format/items/extent.h"
 #include "lib/space/chunk.h"
 #include "tests/unit/written.h"
+#include "tests/random.h"
 
 #define SIZE (400ull << 20)
 #define SECTOR 4096u
@@ -20,7 +21,7 @@ static uint64_t seed;
 
 static uint64_t pick(uint64_t below)
 {
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&seed);
 	return (seed >> 33) % below;
 }
 

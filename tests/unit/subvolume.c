@@ -14,6 +14,7 @@
 #include "lib/modify/roots.h"
 #include "lib/modify/subvolume_remove.h"
 #include "tests/unit/txn_rig.h"
+#include "tests/random.h"
 
 #define TOP 256u
 #define SUBVOLUMES_MAX 12u
@@ -56,7 +57,7 @@ struct plan {
 
 static unsigned pick(struct plan *p, unsigned below)
 {
-	p->seed = p->seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&p->seed);
 	return (unsigned)((p->seed >> 33) % below);
 }
 

@@ -7,6 +7,7 @@
 
 #include "lib/io/zone.h"
 #include "lib/volume/super_place.h"
+#include "tests/random.h"
 
 #define MIB (1ull << 20)
 #define ZONE (4 * MIB)
@@ -297,7 +298,7 @@ static void test_random(void **state)
 		int ret;
 
 		for (unsigned k = 0; k < ARRAY_SIZE(pick); k++) {
-			random = random * 6364136223846793005u + 1442695040888963407u;
+			random_step(&random);
 			pick[k] = random >> 33;
 		}
 		for (unsigned z = 0; z < SUPER_LOG_ZONES; z++) {

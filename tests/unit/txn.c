@@ -10,6 +10,7 @@
 #include "lib/reserve/reserve.h"
 #include "lib/volume/volume.h"
 #include "tests/unit/written.h"
+#include "tests/random.h"
 
 #define SIZE (160ull << 20)
 #define KEYS 4000u
@@ -21,7 +22,7 @@ static uint64_t seed;
 
 static uint32_t rnd(uint32_t n)
 {
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	random_step(&seed);
 	return (uint32_t)(seed >> 33) % n;
 }
 

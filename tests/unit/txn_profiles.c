@@ -18,6 +18,7 @@
 #include "lib/space/chunk.h"
 #include "tests/unit/commit_words.h"
 #include "tests/unit/txn_rig.h"
+#include "tests/random.h"
 
 #define ITEMS 60u
 #define TYPE 99u
@@ -51,7 +52,7 @@ static uint64_t seed;
 
 static unsigned pick(unsigned below)
 {
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	random_step(&seed);
 	return (unsigned)((seed >> 33) % below);
 }
 

@@ -10,6 +10,7 @@
 #include "lib/usage/owners/sets.h"
 #include "lib/usage/state.h"
 #include "lib/usage/table.h"
+#include "tests/random.h"
 
 /* Every set of eight owners, computed in many ways. */
 static void equal_sets_are_one(void **state)
@@ -189,7 +190,7 @@ static void add_many_later(bool data, size_t entries, unsigned draws, uint64_t s
 			atomic_uint *to = data ? &usage_extents_at(t, at)->set : &usage_blocks_at(t, at)->set;
 			uint32_t set;
 
-			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			random_step(&seed);
 			assert_int_equal(sets_single(&u->sets, owner, &set, NULL), 0);
 			assert_int_equal(usage_add_later(&lists[i % 2], at, to, set, NULL), 0);
 			wanted[k] |= UINT64_C(1) << owner;

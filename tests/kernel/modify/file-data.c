@@ -16,6 +16,7 @@
 #include <btrkit/btrkit.h>
 
 #include "lib/modify/op.h"
+#include "tests/random.h"
 
 #define TOP 256
 
@@ -57,7 +58,7 @@ static int do_write(struct btrkit_txn *txn, const struct btrkit_found *f, const 
 	for (uint64_t i = 0; i < a[1]; i++) {
 		if (!(i % 64)) {
 			x = a[2] % 2 ? a[2] * 0x9e3779b97f4a7c15u + i / 65536 :
-				       x * 6364136223846793005u + 1442695040888963407u;
+				       random_after(x);
 		}
 		bytes[i] = (uint8_t)(a[2] % 2 ? x >> 8 * (i % 8) : (x * (2 * (i % 64) + 1)) >> 56);
 	}

@@ -18,6 +18,7 @@
 #include "lib/commit/txn.h"
 #include "lib/format/items/files/file_extent.h"
 #include "lib/format/items/files/inode.h"
+#include "tests/random.h"
 
 struct file {
 	struct btrkit_txn *txn;
@@ -45,7 +46,7 @@ static void must(int ret, const char *what)
 
 static uint64_t roll(struct file *f, uint64_t below)
 {
-	f->seed = f->seed * 6364136223846793005ull + 1442695040888963407ull;
+	random_step(&f->seed);
 	return (f->seed >> 33) % below;
 }
 

@@ -32,6 +32,7 @@
 #include "lib/reserve/reserve.h"
 #include "lib/space/chunk.h"
 #include "tests/audit/audit.h"
+#include "tests/random.h"
 
 #define DEVICES_MAX 8
 #define TREES_MAX 64
@@ -63,7 +64,7 @@ static struct btrkit_error error = BTRKIT_ERROR_INIT;
 
 static uint32_t rnd(uint32_t n)
 {
-	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+	random_step(&random_state);
 	return (uint32_t)((random_state >> 33) % n);
 }
 

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/random.h"
+
 #define TOP_LEVEL BTRKIT_TOP_LEVEL
 #define TOP BTRKIT_TOP_INODE
 #define FILES 60u
@@ -46,7 +48,7 @@ static void must(int ret, const char *what)
 
 static unsigned draw(struct work *w, unsigned below)
 {
-	w->random = w->random * 6364136223846793005u + 1442695040888963407u;
+	random_step(&w->random);
 	return (unsigned)((w->random >> 33) % below);
 }
 
