@@ -8,7 +8,7 @@
 
 #include <btrkit/check.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "lib/print/check.h"
 
 /* Most blocks are read once, bypassing the cache. */

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "nearest.h"
-#include "next_step.h"
+#include "cmd/cmd.h"
+#include "cmd/nearest.h"
+#include "cmd/next_step.h"
 
 bool cmd_is_mkfs_btrfs;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <string.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compression *kind, int *level)
 {

@@ -2,7 +2,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 int cmd_devices_begin(const struct command *cmd, int argc, struct cmd_devices *ret)
 {

@@ -2,7 +2,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 
-#include "du.h"
+#include "cmd/du.h"
 #include "lib/print/usage.h"
 #include "lib/print/usage_html.h"
 

@@ -4,7 +4,7 @@
 
 /* The request of du. */
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 /* --freed-by: subvolumes to be deleted together. */
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "du.h"
+#include "cmd/du.h"
 
 static int refuse(const struct du_page *p, int ret, const char *why, struct btrkit_error *err)
 {

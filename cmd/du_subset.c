@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "du.h"
+#include "cmd/du.h"
 
 bool du_subset_take(const struct command *cmd, struct du_subset *s, char *text)
 {

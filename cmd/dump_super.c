@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <getopt.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 #define MIRRORS 3
 

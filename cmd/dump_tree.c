@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump_tree.h"
+#include "cmd/dump_tree.h"
 
 #define CACHE_BYTES (4u << 20)
 

@@ -4,7 +4,7 @@
 
 /* The parts of dump-tree. */
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 enum {
 	OPT_FOLLOW = 256,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* dump-tree without trees: the bytes of a block, and blocks found by a scan. */
-#include "dump_tree.h"
+#include "cmd/dump_tree.h"
 
 bool dump_take_other(const struct command *cmd, struct dump_other *other, int c, const char *arg)
 {

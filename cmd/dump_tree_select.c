@@ -2,7 +2,7 @@
 /* Options of dump-tree that select items and blocks. */
 #include <string.h>
 
-#include "dump_tree.h"
+#include "cmd/dump_tree.h"
 
 /* Parses A or A..B, where A or B may be omitted. */
 static void take_numbers(const struct command *cmd, const char *option, char *s, uint64_t *min, uint64_t *max)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 enum { OPT_FORMAT = 256 };
 

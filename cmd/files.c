@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "lib/print/ls.h"
 #include "lib/print/stat.h"
 

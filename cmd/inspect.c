@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "lib/print/subvolumes.h"
 #include "lib/print/tree_stats.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "nearest.h"
+#include "cmd/cmd.h"
+#include "cmd/nearest.h"
 
 static const struct command *const commands[] = {
 	&cmd_cat,

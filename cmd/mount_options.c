@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "mount_options.h"
+#include "cmd/mount_options.h"
 
 #include <ctype.h>
 #include <stdio.h>

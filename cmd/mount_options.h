@@ -2,7 +2,7 @@
 #ifndef CMD_MOUNT_OPTIONS_H
 #define CMD_MOUNT_OPTIONS_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 /*
  * Looks for mount options of a filesystem in /etc/fstab and on the kernel's command line that choose another free space

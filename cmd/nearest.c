@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finds the word that a misspelt one was meant to be. */
-#include "nearest.h"
+#include "cmd/nearest.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "next_step.h"
+#include "cmd/next_step.h"
 
 #include <stdio.h>
 #include <string.h>

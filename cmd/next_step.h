@@ -2,7 +2,7 @@
 #ifndef CMD_NEXT_STEP_H
 #define CMD_NEXT_STEP_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 struct cmd_next_step {
 	char text[200];

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 #define SCANNED_MAX 1024	/* maximum number of devices of a filesystem */
 /* Small, since changed blocks take memory as well. */

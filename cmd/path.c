@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Arguments that are paths in a filesystem. */
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 
 const char *cmd_path(const struct command *cmd, const char *path)

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 #define INTERVAL 200000000 /* ns between two lines */
 

@@ -2,7 +2,7 @@
 #ifndef CMD_SPACE_CACHE_H
 #define CMD_SPACE_CACHE_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 struct space_cache_request {
 	struct cmd_devices devices;

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "mount_options.h"
-#include "space_cache.h"
+#include "cmd/mount_options.h"
+#include "cmd/space_cache.h"
 
 static const char *const kinds[] = { "none", "v1", "v2" };
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 /* Resolves symbolic links, so that they are not replaced. */
 static int find_place(struct cmd_whole *w, const char *file, mode_t *mode)

@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 struct edit {
 	struct btrkit_fs *fs;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edit_acl.h"
+#include "cmd/edit/edit_acl.h"
 
 #define ACCESS_NAME "system.posix_acl_access"
 #define DEFAULT_NAME "system.posix_acl_default"

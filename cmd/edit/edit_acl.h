@@ -4,7 +4,7 @@
 
 /* Entries of ACLs, and their syntax. */
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 /* The numbers are those of Linux. */
 enum acl_tag { OWNER = 0x01, USER = 0x02, OWNER_GROUP = 0x04, GROUP = 0x08, MASK = 0x10, OTHER = 0x20 };

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "edit_acl.h"
+#include "cmd/edit/edit_acl.h"
 
 /* The length of a part that ends with a colon, a comma or the end. */
 static size_t part(const char *s)

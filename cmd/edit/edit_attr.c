@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 /* Applies the same change to each path. @follow: what a symbolic link leads to is changed, not the link itself */
 static int set_each(struct edit *e, char **paths, size_t n, bool follow, const struct btrkit_attr *attr,

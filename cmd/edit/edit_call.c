@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "edit.h"
-#include "nearest.h"
+#include "cmd/edit/edit.h"
+#include "cmd/nearest.h"
 
 static int unknown_option(const struct edit_op *op, const char *word, struct btrkit_error *err)
 {

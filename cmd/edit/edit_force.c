@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 int edit_subvolume(struct edit *e, uint64_t id, struct btrkit_subvolume *ret, struct btrkit_error *err)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 /*
  * What is known of the last path. After its first @end bytes, for each of the @n marks, the directory that was reached

@@ -9,7 +9,7 @@
 #define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
 #include <uthash.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 struct edit_link {
 	struct {

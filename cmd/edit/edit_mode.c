@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 #define ALL 0777u
 #define SET_ID (S_ISUID | S_ISGID)

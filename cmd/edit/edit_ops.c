@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 int edit_fail(struct btrkit_error *err, int error, const char *what)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 #define EMPTY "empty path (the root directory is /)"
 

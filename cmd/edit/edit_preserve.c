@@ -9,7 +9,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 /* Where to read extended attributes. */
 struct place {

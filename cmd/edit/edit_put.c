@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 struct copying {
 	struct edit *e;

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 /* A directory that was entered. Only the innermost one is open, so that the depth is not limited by descriptors. */
 struct level {

@@ -3,7 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 /* Parses PATH OFFSET LENGTH. @change: the file is to be changed */
 static int take_range(struct edit *e, char **words, bool change, struct btrkit_found *f, uint64_t *range,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 /* The maximum depth. Deeper directories can only be a loop in a damaged filesystem. */
 #define DEPTH_MAX (1u << 20)

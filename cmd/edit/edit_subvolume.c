@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 /* Finds a subvolume by id or else by path. @follow: a symbolic link that is the last name */
 static int find_subvolume(struct edit *e, const char *word, bool follow, uint64_t *id, struct btrkit_error *err)

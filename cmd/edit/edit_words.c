@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edit.h"
+#include "cmd/edit/edit.h"
 
 /* The rest of a line, and where the next byte of a word is stored, never past what was read. */
 struct line {

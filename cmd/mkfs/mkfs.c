@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/print/mkfs.h"
-#include "mkfs.h"
+#include "cmd/mkfs/mkfs.h"
 
 /* Sets an error of this file in the form of the library's. @return a negative errno */
 BTRKIT_PRINTF(4, 5)

@@ -4,7 +4,7 @@
 
 /* btrkit mkfs: its command line and its output. */
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 #define MKFS_SECTORSIZE 4096u	/* the default */
 #define MKFS_MIXED_GROUPS 0x4u	/* bit of the incompat features */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mkfs.h"
-#include "nearest.h"
+#include "cmd/mkfs/mkfs.h"
+#include "cmd/nearest.h"
 
 /*
  * The lines of list-all have the form that mkfs.btrfs gives them, because scripts read it: a header, names, " - ", and

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "mkfs.h"
+#include "cmd/mkfs/mkfs.h"
 
 /* Whether the name is not a file, but selects a part of one. */
 static bool is_part(const char *path)

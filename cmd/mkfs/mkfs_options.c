@@ -8,8 +8,8 @@
 #include <strings.h>
 #include <time.h>
 
-#include "mkfs.h"
-#include "nearest.h"
+#include "cmd/mkfs/mkfs.h"
+#include "cmd/nearest.h"
 
 const struct cmd_option mkfs_options[] = {
 	{ 'd', "data", "PROFILE", "profile for data: single (the default), dup, raid0, raid1,\n"

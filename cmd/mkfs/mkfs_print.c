@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "mkfs.h"
+#include "cmd/mkfs/mkfs.h"
 
 #define GROUP_DATA 0x1u
 #define GROUP_SYSTEM 0x2u

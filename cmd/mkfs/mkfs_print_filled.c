@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mkfs.h"
+#include "cmd/mkfs/mkfs.h"
 
 #define LEVEL_DEFAULT 3 /* of zlib and zstd */
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "mkfs.h"
+#include "cmd/mkfs/mkfs.h"
 
 /* The argument of the ioctl of /dev/btrfs-control that scans a device. */
 struct scan_args {

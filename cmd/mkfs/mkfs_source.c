@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mkfs.h"
+#include "cmd/mkfs/mkfs.h"
 
 /* Makes room for one more than @n elements. */
 static void *grow(const struct command *cmd, void *at, size_t n, size_t size)

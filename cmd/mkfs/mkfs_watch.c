@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "mkfs.h"
+#include "cmd/mkfs/mkfs.h"
 
 #define MIB (1 << 20)
 

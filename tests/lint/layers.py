@@ -55,7 +55,7 @@ def check_lib(layer, form, name):
 
 
 def check_cmd(form, name):
-    if form == "<" or (re.fullmatch(r"(cmd/)?[^/]+\.h", name) and name != "config.h"):
+    if form == "<" or (re.fullmatch(r"cmd/(?:\w+/)?[^/]+\.h", name)):
         return None
     if re.fullmatch(r"lib/print/[^/]+\.h", name):
         return None

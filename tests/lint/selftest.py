@@ -46,7 +46,7 @@ PLANTED = [
     ("layers", "cmd/d.c", '#include "config.h"\n', "cmd/ includes only"),
     ("layers", "cmd/d.c", '#include "lib/print/p.h"\n', None),
     ("layers", "lib/print/p.c", '#include "lib/io/c.h"\n', "lib/print includes only"),
-    ("layers", "lib/print/p.c", '#include "lib/base/b.h"\n', None),
+    ("layers", "lib/print/p.h", '#include "lib/base/b.h"\n', None),
     ("layers", "include/btrkit/a.h", "#include <linux/btrfs.h>\n", "nothing here uses that"),
     ("layers", "include/btrkit/a.h", "#include <stdio.h>\n", "a public header includes only"),
     ("layers", "lib/base/f.c", "=" + C, "nothing of lib/base/f.c"),
