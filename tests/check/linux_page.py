@@ -10,10 +10,10 @@ HEAD = '''<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->
 <!-- Made from tests/check/linux.txt by tests/check/linux_page.py --write. -->
 # What Linux refuses
 
-What Linux 6.18 checks when it mounts a filesystem or reads its tree blocks, and what `btrkit check` reports for
-a filesystem that breaks it. {} rules; of the filesystems made for them, Linux 6.18.44 refuses to mount {}, and to read
-some of {} others, when mounted read-only; {} it mounts, and {} were not tried. Whatever it refuses, `btrkit check` reports
-with severity "refused". The damage itself is described in [check/linux.txt](check/linux.txt).
+What Linux 6.18 checks when it mounts a filesystem or reads its tree blocks, and what `btrkit check` reports for a
+filesystem that breaks the rule. There are {} rules. Of the filesystems made for them, Linux 6.18.44 refuses to mount {}
+read-only, and to read some of {} others; {} it mounts, and {} were not tried. Whatever it refuses, `btrkit check` reports
+with severity "refused". [check/linux.txt](check/linux.txt) describes the damage.
 '''
 TABLE = '''
 ## {}
