@@ -12,8 +12,8 @@ HEAD = '''<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->
 
 What Linux 6.18 checks when it mounts a filesystem or reads its tree blocks, and what `btrkit check` reports for a
 filesystem that breaks the rule. There are {} rules. Of the filesystems made for them, Linux 6.18.44 refuses to mount {}
-read-only, and to read some of {} others; {} it mounts, and {} were not tried. Whatever it refuses, `btrkit check` reports
-with severity "refused". [check/linux.txt](check/linux.txt) describes the damage.
+read-only, and to read some of {} others; {} it mounts, and {} were not tried. Whatever it refuses, `btrkit check`
+reports with severity "refused". [check/linux.txt](check/linux.txt) describes the damage.
 '''
 TABLE = '''
 ## {}
