@@ -144,7 +144,7 @@ int print_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned fl
 	ret = list_begin(&e, format, "logical-resolve", write, ctx, err);
 	if (ret)
 		return ret;
-	ret = btrkit_logical_references(fs, address, flags, tell_reference, &p, err);
+	ret = btrkit_logical_references(fs, address, flags & ~PRINT_NO_PATHS, tell_reference, &p, err);
 	free(p.prefix);
 	return list_end(&e, ret);
 }
