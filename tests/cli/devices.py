@@ -5,7 +5,7 @@ Commands that search for devices by themselves do not search among files. BTRKIT
 import os
 import tempfile
 
-import several
+import missing_device
 from tool import run
 
 
@@ -21,10 +21,10 @@ def main():
             f.write(b'text\n')
         status, _, err = run('mkfs', '-q', '-d', 'raid1', '-m', 'raid1', '-r', f'{folder}/source', *paths)
         assert status == 0, err
-        for name, before, after in several.commands(paths[0]):
-            assert several.misses(run(name, *before, *after)), name
+        for name, before, after in missing_device.commands(paths[0]):
+            assert missing_device.misses(run(name, *before, *after)), name
             if b' --device DEV ' in run(name, '--help')[1]:
-                assert not several.misses(run(name, *before, '--device', paths[1], *after)), name
+                assert not missing_device.misses(run(name, *before, '--device', paths[1], *after)), name
                 asked += 1
     assert asked > 10, asked
     print(f'{asked} commands')

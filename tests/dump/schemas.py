@@ -121,6 +121,7 @@ def made(checks, folder):
     lines(checks['mkfs'], '--size-only', '--manifest', os.path.join(folder, 'manifest'))
     image, = of_mkfs(checks, schema_images.tree(folder))
     files(checks, image, '/a,/r,/r/in,/d')
+    of_mkfs(checks, schema_images.make(folder, 'changing', '--rootdir', os.path.join(folder, 'tree'), '--accept-changes'))
     for csum in ('xxhash', 'sha256', 'blake2'):
         of_mkfs(checks, schema_images.make(folder, csum, '--csum', csum, '-b', '256m', devices=2))
 

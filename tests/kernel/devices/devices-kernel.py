@@ -19,7 +19,7 @@ import threading
 import image
 from image import BTRFS, MKFS, loops, run
 
-import several_devices
+import missing_device
 from tool import crc32c, digest
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
@@ -146,9 +146,9 @@ def each_command(scratch):
     mkfs('-m', 'raid1', '-d', 'raid1', *paths)
     with loops(paths) as devices:
         works('edit', f'--device={devices[1]}', devices[0], 'mkdir', 'file')
-        for name, before, after in several_devices.commands(devices[0]):
-            check(several_devices.misses(btrkit(name, *before, '--noscan', *after)), f'{name} --noscan')
-            check(not several_devices.misses(btrkit(name, *before, *after)), name)
+        for name, before, after in missing_device.commands(devices[0]):
+            check(missing_device.misses(btrkit(name, *before, '--noscan', *after)), f'{name} --noscan')
+            check(not missing_device.misses(btrkit(name, *before, *after)), name)
     remove(*paths)
 
 

@@ -29,11 +29,11 @@ ROWS = [
 def deep_rows():
     yield from ROWS
     yield from ((1, ('-M', '-d', 'single', '-m', 'single'), ''), (2, ('-d', 'single', '-m', 'raid1'), ''))
-    for name in several.PROFILES:
+    for name in several_devices.PROFILES:
         yield 4, ('-d', name, '-m', name, '-n', '4k' if name == 'raid10' else '64k'), ''
 
 
-class Copy(several.Fresh):
+class Copy(several_devices.Fresh):
     """The devices to copy to."""
 
     def __init__(self, folder, of, garbage):

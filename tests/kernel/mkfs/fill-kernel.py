@@ -68,7 +68,7 @@ DEEP = '--deep' in sys.argv
 
 
 def deep_rows():
-    for number, (sums, kind) in enumerate((s, k) for s in several.CHECKSUMS for k in KINDS):
+    for number, (sums, kind) in enumerate((s, k) for s in several_devices.CHECKSUMS for k in KINDS):
         yield Row(1, '--csum', sums, '--compress', kind, '-n', NODES[number % 5], source=SOURCES[number % 3],
                   parts=('many', 'big') if number % 4 == 0 else (), cut=number % 2 == 0)
     for number, node in enumerate(NODES):
@@ -76,7 +76,7 @@ def deep_rows():
             yield Row(1, '-n', node, '-m', m, room=None, parts=parts)
             yield Row(1, '-n', node, '-m', m, room=None, cut=True)
         yield Row(1, '-n', node, parts=LARGE, source=SOURCES[number % 3])
-    for number, (name, smallest) in enumerate(several.PROFILES.items()):
+    for number, (name, smallest) in enumerate(several_devices.PROFILES.items()):
         if name in ('raid5', 'raid6'):
             continue
         for count in sorted({smallest, smallest + 1, 4 + smallest % 2, 6}):

@@ -16,6 +16,7 @@ import tempfile
 import image
 import volumes
 
+sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../dump'))
 limits = importlib.import_module('mkfs-dump').limits
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')

@@ -9,7 +9,6 @@ import os
 import random
 import re
 import stat
-import subprocess
 import sys
 import tempfile
 
