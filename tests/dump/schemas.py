@@ -121,7 +121,8 @@ def made(checks, folder):
     lines(checks['mkfs'], '--size-only', '--manifest', os.path.join(folder, 'manifest'))
     image, = of_mkfs(checks, schema_images.tree(folder))
     files(checks, image, '/a,/r,/r/in,/d')
-    of_mkfs(checks, schema_images.make(folder, 'changing', '--rootdir', os.path.join(folder, 'tree'), '--accept-changes'))
+    source = os.path.join(folder, 'tree')
+    of_mkfs(checks, schema_images.make(folder, 'changing', '--rootdir', source, '--accept-changes'))
     for csum in ('xxhash', 'sha256', 'blake2'):
         of_mkfs(checks, schema_images.make(folder, csum, '--csum', csum, '-b', '256m', devices=2))
 
