@@ -42,7 +42,7 @@ static bool comes_before(const struct sorter *t, const struct sort_name *a, cons
 	return compare_names(&t->s->entries[a->entry], &t->s->entries[b->entry]) < 0;
 }
 
-/* Merges sort, with insertion sort for short runs. The result is in t->names. */
+/* Sorts by merging, with insertion sort for short runs. The result is in t->names. */
 static void sort_names(struct sorter *t, uint32_t n)
 {
 	struct sort_name *from = t->names, *to = t->spare;
@@ -426,6 +426,8 @@ int source_finish(struct source *s, struct btrkit_error *err)
 
 	if (!ret)
 		ret = source_nodes_met(s, err);
+	/* Without any entry, it may still say which layer closed the top directory. */
+	s->inodes[0].count = 0;
 	if (!ret && s->num_entries)
 		ret = order_entries(s, err);
 	if (ret < 0)

@@ -117,6 +117,8 @@ def whiteouts_hide(a):
         a.are([('d/', D), ('d/b', y), ('d/c', x)], [('d/', D), ('d/a', x)],
               [('d/', D), ('d/b', y), (f'd/{OPQ}', gone)][::order], [('d/', D), ('d/c', x)])
         a.are([('b', y)], [('a', x)], [('b', y), (OPQ, gone)][::order])
+    # Nothing is left.
+    a.are([('/', D)], [('/', D), ('a', x)], [('/', D), (OPQ, gone)])
     a.are([('d/', D), ('d/b', y)], [('d/', D), ('d/a', x), ('d/e/a', x)], [('d/b', y), (f'd/{OPQ}', gone)], [('d/', D)])
     opaque = {'pax_headers': {'SCHILY.xattr.trusted.overlay.opaque': 'y'}}
     a.are([('d/', D), ('d/b', y)], [('d/', D), ('d/a', x)], [('d/', opaque), ('d/b', y)])
