@@ -48,7 +48,7 @@
  * - @c err: receives the details of a failure; may be NULL.
  *
  * Ownership. Each object that a function returns has one function that frees it. That function accepts NULL, and
- * returns NULL unless it can fail. Frees whatever was made from a filesystem, such as files and printers, before you
+ * returns NULL unless it can fail. Free whatever was made from a filesystem, such as files and printers, before you
  * close the filesystem, unless a comment says otherwise. What a callback receives is valid only during the call, unless
  * a comment says otherwise. Strings and arrays in options remain the caller's and are not kept. Callbacks in options,
  * and their contexts, must stay valid as long as the object that was made with them.

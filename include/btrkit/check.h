@@ -116,7 +116,7 @@ struct btrkit_check_result {
 };
 
 /**
- * Checks a filesystem. Opens it with BTRKIT_OPEN_PARTIAL, so that damage of the chunk tree becomes a finding too. Other
+ * Checks a filesystem. Open it with BTRKIT_OPEN_PARTIAL, so that damage of the chunk tree becomes a finding too. Other
  * threads may read the filesystem meanwhile, but must not change it: changes would be reported as damage.
  *
  * @param ret	receives statistics; may be NULL

@@ -8,7 +8,7 @@
  *
  * Every function that can fail returns 0 or a negative errno. A function that can report details takes a struct
  * btrkit_error of the caller as its last parameter, which may be NULL. The library keeps no error state of its own, so
- * threads do not overwrite each other's errors. Reads the struct only after a call has failed: a call that succeeds may
+ * threads do not overwrite each other's errors. Read the struct only after a call has failed: a call that succeeds may
  * leave the details of a failure there from which it recovered. When a callback of the caller stops a call, the struct
  * may be left unchanged.
  */

@@ -3,7 +3,7 @@
 #define BTRKIT_BASE_PIPELINE_H
 
 /*
- * Works done by several threads, with the results processed in the order of submission. The number of slots limits how
+ * Work done by several threads, with the results processed in the order of submission. The number of slots limits how
  * much work is in progress. The caller keeps the data for each piece of work in its slot.
  */
 

@@ -16,7 +16,7 @@ static inline size_t io_buffer_round(size_t size)
 	return (size + IO_BUFFER_ALIGN - 1) & ~(size_t)(IO_BUFFER_ALIGN - 1);
 }
 
-/* Frees the buffer with free(). */
+/* The buffer is to be freed with free(). */
 static inline void *io_buffer(size_t size)
 {
 	return aligned_alloc(IO_BUFFER_ALIGN, io_buffer_round(size));

@@ -16,7 +16,7 @@ struct block_groups {
 
 /*
  * Reads all block groups and compares each with its chunk: none may be missing, or have another length or other flags.
- * Frees with block_groups_release().
+ * To be freed with block_groups_release().
  * @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int block_groups_load(struct btrkit_fs *fs, struct block_groups *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -35,7 +35,7 @@ uint64_t block_group_full_stripe(const struct btrkit_fs *fs, const struct block_
 /*
  * The parts of a group that Linux never allocates, because a copy of the superblock is at that place on a device. They
  * are in order, and not adjacent. The extent tree and the free space tree do not mention them; the v1 cache excludes
- * them. Frees with block_group_supers_release().
+ * them. To be freed with block_group_supers_release().
  * @return 0, -EUCLEAN, -ENOMEM
  */
 struct block_group_supers {

@@ -3,7 +3,7 @@
 #define BTRKIT_SPACE_EXTENT_RANGES_H
 
 /*
- * Frees space according to the extent tree, that is, the gaps between extents: read in one pass over the tree, group by
+ * Free space according to the extent tree, that is, the gaps between extents: read in one pass over the tree, group by
  * group, using little memory. The pass also checks the tree: extents must not overlap or be outside of block groups,
  * the sizes of a group's extents must add up to its used bytes, and every block group must have a chunk.
  */
@@ -23,7 +23,7 @@ struct extent_ranges {
 	struct cursor c;
 };
 
-/* @groups must live as long as @r. Frees with extent_ranges_release(), even after a failure. @return 0; <0 */
+/* @groups must live as long as @r. To be freed with extent_ranges_release(), even after a failure. @return 0; <0 */
 int extent_ranges_begin(struct extent_ranges *r, struct btrkit_fs *fs, const struct block_groups *groups,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*

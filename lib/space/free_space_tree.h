@@ -45,7 +45,7 @@ struct free_space_tree {
 	uint64_t bit;
 };
 
-/* Frees with free_space_tree_release(), even after a failure. @return 0; -ENOENT: there is no such tree; <0 */
+/* To be freed with free_space_tree_release(), even after a failure. @return 0; -ENOENT: there is no such tree; <0 */
 int free_space_tree_begin(struct free_space_tree *t, struct btrkit_fs *fs, free_space_leftover_fn leftover, void *ctx,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Like free_space_tree_begin(), for an earlier tree, from the group at @start on. What is before it is not read. */

@@ -131,13 +131,13 @@ int space_leave(struct space *s, const struct range *r, struct btrkit_error *err
 int space_check_unused(struct cursor *extents, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* In space_full_stripes.c: */
-/* Frees bytes of a loaded group, whether they may be allocated or not. */
+/* Returns the free bytes of a loaded group, whether they may be allocated or not. */
 uint64_t space_group_free(const struct space_group *g);
 /* Whether any part of a range is free in a loaded group. */
 bool space_group_touches(const struct space_group *g, const struct range *r);
 
 /* In space_alloc.c: */
-/* Frees bytes in groups of @type, however fragmented. Nothing is loaded for this. */
+/* Returns the free bytes in groups of @type, however fragmented. Nothing is loaded for this. */
 uint64_t space_free_bytes(const struct space *s, uint64_t type);
 /*
  * Number of aligned pieces of @size bytes that can be allocated in groups of @type. Stops counting (and loading) at

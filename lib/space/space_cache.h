@@ -47,7 +47,7 @@ struct space_cache_group {
 };
 
 /*
- * Reads the cache of @group. Frees with space_cache_group_release().
+ * Reads the cache of @group. To be freed with space_cache_group_release().
  * @return 0, whatever the state is; -EIO, -ENOMEM; -EUCLEAN: the root tree cannot be read
  */
 int space_cache_load(struct btrkit_fs *fs, const struct block_group *group, struct space_cache_group *ret,

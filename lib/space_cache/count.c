@@ -109,7 +109,7 @@ static int count_described(struct count *n, uint64_t *blocks, struct btrkit_erro
 	return ret;
 }
 
-/* Frees space for tree blocks, including pieces that are too small. */
+/* Gets the free space for tree blocks, including pieces that are too small. */
 static int free_bytes(const struct count *n, uint64_t *ret, struct btrkit_error *err)
 {
 	*ret = 0;

@@ -27,7 +27,7 @@ struct cursor {
 	uint32_t ahead;	  /* children of nodes[1] before this slot have been prefetched by read_on() */
 };
 
-/* Initializes a cursor; nothing is read yet. Frees with cursor_release(). */
+/* Initializes a cursor; nothing is read yet. To be freed with cursor_release(). */
 void cursor_init(struct cursor *c, struct btrkit_fs *fs, const struct tree_root *root);
 void cursor_release(struct cursor *c);
 

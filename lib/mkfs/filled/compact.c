@@ -24,7 +24,7 @@
 #define EMPTY_STRIPE CHUNK_STRIPE_LEN
 
 /*
- * Frees space for tree blocks that Linux needs to delete files. It reserves as much as the trees that every transaction
+ * Free space for tree blocks that Linux needs to delete files. It reserves as much as the trees that every transaction
  * changes have, within limits. If the deletion of a file does not fit beside that reservation, Linux commits a
  * transaction for each file. Each change also copies its path in every tree before the old blocks are freed.
  */

@@ -4,7 +4,7 @@
 
 /*
  * Sets of owners. Each set is stored once, so equal sets have the same number. A set is a list of runs of consecutive
- * owners. Owners are therefore numbered such that those that share much are neighbours. Sets 0 is empty.
+ * owners. Owners are therefore numbered such that those that share much are neighbours. Set 0 is empty.
  */
 
 #include <pthread.h>
