@@ -203,11 +203,11 @@ struct btrkit_fs *cmd_open_unused(const struct command *cmd, const char *const *
 				  const struct btrkit_open_options *opts);
 
 /*
- * Opens a filesystem for writing, with exclusive use of the devices. @dry_run: only for reading, to print what would be
- * written. @undo: undo file, or NULL
+ * Opens a filesystem for writing, with exclusive use of the devices. @flags: of enum btrkit_open_flags; without
+ * BTRKIT_OPEN_WRITE only for reading, to print what would be written. @undo: undo file, or NULL
  */
 struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool scan,
-				 bool dry_run, const char *undo);
+				 unsigned flags, const char *undo);
 
 /*
  * --undo FILE: from now on saves what is overwritten on the devices to @file; does nothing if @file is NULL. Call it

@@ -185,19 +185,20 @@ static void keep_note(void *ctx, const char *line)
 }
 
 struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool scan,
-				 bool dry_run, const char *undo)
+				 unsigned flags, const char *undo)
 {
+	const bool writes = flags & BTRKIT_OPEN_WRITE;
 	struct opening o = { devices, n, scan, undo, BTRKIT_OPEN_OPTIONS_INIT, devices[0], false };
 	struct cmd_note note = { cmd, devices[0] };
 	static char line[NOTE_SIZE];
 	struct btrkit_fs *fs;
 
-	o.opts.flags = dry_run ? 0 : BTRKIT_OPEN_WRITE;
+	o.opts.flags = flags;
 	o.opts.cache_bytes = WRITE_CACHE_BYTES;
 	o.opts.note = keep_note;
 	o.opts.note_ctx = line;
 	fs = open_or_say(cmd, &o);
-	if (fs && *line && !dry_run)
+	if (fs && *line && writes)
 		cmd_note(&note, line);
 	return fs;
 }

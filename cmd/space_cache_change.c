@@ -95,7 +95,8 @@ int space_cache_change(const struct command *cmd, const struct space_cache_reque
 	struct btrkit_fs *fs;
 	int ret;
 
-	fs = cmd_open_write(cmd, req->devices.at, req->devices.n, !req->devices.noscan, req->dry_run, req->undo);
+	fs = cmd_open_write(cmd, req->devices.at, req->devices.n, !req->devices.noscan,
+			    req->dry_run ? 0 : BTRKIT_OPEN_WRITE, req->undo);
 	if (!fs)
 		return EXIT_FAILED;
 	ret = change(req, fs, &done, &err);

@@ -210,7 +210,8 @@ static int run(const struct command *cmd, int argc, char **argv)
 	e.no_links = req.devices.no_links;
 	if (call.op && req.commit_every)
 		cmd_usage_error(cmd, "--commit-every requires a script");
-	e.fs = cmd_open_write(cmd, req.devices.at, req.devices.n, !req.devices.noscan, false, req.undo);
+	e.fs = cmd_open_write(cmd, req.devices.at, req.devices.n, !req.devices.noscan,
+			      BTRKIT_OPEN_WRITE | (e.no_links ? BTRKIT_OPEN_NO_LINKS : 0), req.undo);
 	ret = e.fs ? edit(&req, &e, &call, &err) : 0;
 	if (ret)
 		say_failed(&req, &err);
