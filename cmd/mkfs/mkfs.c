@@ -167,6 +167,14 @@ static int worse(int status, const struct btrkit_mkfs_result *r)
 	return status == EXIT_DONE && r->changed ? EXIT_FAILED : status;
 }
 
+/* @ctx: the command, as there need not be a device */
+static void say_warning(void *ctx, const char *what)
+{
+	const struct command *const *cmd = ctx;
+
+	cmd_say("btrkit %s: %s", (*cmd)->name, what);
+}
+
 /* Creates nothing: devices, if given, are only counted. @return the exit status */
 static int size_only(const struct command *cmd, struct mkfs_request *req)
 {
@@ -176,6 +184,8 @@ static int size_only(const struct command *cmd, struct mkfs_request *req)
 	struct btrkit_mkfs_result result;
 	int ret = ios ? 0 : cmd_no_memory(&err);
 
+	req->opts.warning = say_warning;
+	req->opts.progress_ctx = &cmd;
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = btrkit_io_memory(1, &ios[i], &err);
 	if (!ret)
