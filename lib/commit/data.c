@@ -20,7 +20,8 @@ static int keep(struct btrkit_txn *txn, uint64_t logical, const void *data, size
 	d->length = len;
 	d->next = txn->data;
 	memcpy(d->bytes, data, len);
-	txn->data = d;
+	/* Others may be reading what is there: see txn_read_unwritten(). */
+	__atomic_store_n(&txn->data, d, __ATOMIC_RELEASE);
 	txn->data_bytes += sizeof(*d) + len;
 	return 0;
 }
@@ -68,7 +69,7 @@ int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, s
 
 bool txn_read_unwritten(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t *len)
 {
-	for (const struct txn_data *d = fs->writer->txn->data; d; d = d->next) {
+	for (const struct txn_data *d = __atomic_load_n(&fs->writer->txn->data, __ATOMIC_ACQUIRE); d; d = d->next) {
 		const uint64_t offset = logical - d->logical;
 
 		if (logical >= d->logical && offset < d->length) {

@@ -20,7 +20,7 @@ void txn_data_free(struct btrkit_txn *txn);
  * Writes data to space that txn_alloc_data() returned in this transaction. In chunks with parity the commit writes it;
  * until then the data is kept in memory, and included in txn_bytes(). Nothing is written if a superblock is no longer
  * that of the last commit.
- * @return 0; -EBUSY: another program has written to the filesystem; <0: the transaction can only be aborted
+ * @return 0; -EBUSY: another program has written to the filesystem; <0: the caller must not refer to the data
  */
 int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -40,6 +40,7 @@ struct full_stripe_piece {
 	uint64_t logical;
 	size_t length;
 	const uint8_t *data;
+	size_t age; /* larger for data that was written earlier */
 };
 
 /* Blocks that are written together, and the copies of those that are not in full stripes. */
@@ -99,7 +100,8 @@ static int add_piece(struct writing *w, uint64_t logical, const uint8_t *data, s
 		w->pieces = more;
 		w->pieces_size = size;
 	}
-	w->pieces[w->num_pieces++] = (struct full_stripe_piece){ logical, length, data };
+	w->pieces[w->num_pieces] = (struct full_stripe_piece){ logical, length, data, w->num_pieces };
+	w->num_pieces++;
 	return 0;
 }
 
@@ -117,6 +119,13 @@ static int by_address(const void *a, const void *b)
 	const struct full_stripe_piece *x = a, *y = b;
 
 	return x->logical < y->logical ? -1 : x->logical > y->logical;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct full_stripe_piece *x = a, *y = b;
+
+	return x->age > y->age ? -1 : x->age < y->age;
 }
 
 /* Determines and sorts the locations of the unit's blocks. */
@@ -272,7 +281,7 @@ static int write_units(struct writing *w, struct btrkit_error *err)
 	return ret;
 }
 
-/* Writes all full stripes, or reserve space for them. */
+/* Writes all full stripes, or reserves space for them. */
 static int put_full_stripes(const struct writing *w, bool only_reserve, struct btrkit_error *err)
 {
 	struct btrkit_write_stats *stats = &w->txn->writer->stats;
@@ -294,7 +303,46 @@ static int put_full_stripes(const struct writing *w, bool only_reserve, struct b
 	return ret;
 }
 
-/* Collects the blocks and data that are in full stripes. */
+/* Makes one piece of the first @n, which overlap and end at @end. */
+static int merge(struct writing *w, struct full_stripe_piece *pieces, size_t n, uint64_t end, struct btrkit_error *err)
+{
+	const uint64_t start = pieces->logical;
+	struct txn_data *d = malloc(sizeof(*d) + (size_t)(end - start));
+
+	if (!d)
+		return err_nomem(err);
+	*d = (struct txn_data){ .next = w->txn->data, .logical = start, .length = (size_t)(end - start) };
+	w->txn->data = d;
+	w->txn->data_bytes += sizeof(*d) + d->length;
+	qsort(pieces, n, sizeof(*pieces), by_age);
+	for (size_t i = 0; i < n; i++)
+		memcpy(d->bytes + (pieces[i].logical - start), pieces[i].data, pieces[i].length);
+	*pieces = (struct full_stripe_piece){ start, d->length, d->bytes, 0 };
+	return 0;
+}
+
+/* A write to preallocated space that fails leaves its data, and the space may have been written again since. */
+static int merge_pieces(struct writing *w, struct btrkit_error *err)
+{
+	struct full_stripe_piece *p = w->pieces;
+	size_t left = 0;
+	int ret = 0;
+
+	for (size_t i = 0, n; !ret && i < w->num_pieces; i += n) {
+		uint64_t end = p[i].logical + p[i].length;
+
+		for (n = 1; i + n < w->num_pieces && p[i + n].logical < end; n++)
+			if (end < p[i + n].logical + p[i + n].length)
+				end = p[i + n].logical + p[i + n].length;
+		if (n > 1)
+			ret = merge(w, &p[i], n, end, err);
+		p[left++] = p[i];
+	}
+	w->num_pieces = left;
+	return ret;
+}
+
+/* Collects the blocks and data that are in full stripes. The list of data begins with the latest. */
 static int collect_pieces(struct writing *w, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -307,8 +355,10 @@ static int collect_pieces(struct writing *w, struct btrkit_error *err)
 	}
 	for (const struct txn_data *d = w->txn->data; !ret && d; d = d->next)
 		ret = add_piece(w, d->logical, d->bytes, d->length, err);
-	if (!ret && w->num_pieces)
+	if (!ret && w->num_pieces) {
 		qsort(w->pieces, w->num_pieces, sizeof(*w->pieces), by_address);
+		ret = merge_pieces(w, err);
+	}
 	return ret;
 }
 

@@ -316,10 +316,89 @@ static void test_each(void **state)
 	free(p.bytes);
 }
 
+#define AGAIN (3u << 20) /* more than is written at a time */
+
+static int put_all(struct btrkit_txn *txn, uint64_t inode, uint8_t byte, size_t len, struct btrkit_error *err)
+{
+	static uint8_t bytes[AGAIN];
+
+	memset(bytes, byte, len);
+	return btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, len, NULL, err);
+}
+
+static void expect_bytes(struct btrkit_fs *fs, uint64_t inode, uint8_t byte, size_t len)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	static uint8_t there[AGAIN];
+	struct btrkit_file *file;
+	size_t got;
+
+	must(btrkit_file_open(fs, BTRKIT_TOP_LEVEL, inode, &file, &err), &err);
+	must(btrkit_file_read(file, 0, there, len, &got, &err), &err);
+	assert_int_equal(got, len);
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(there[i], byte);
+	btrkit_file_close(file);
+}
+
+/* Makes a write fail, and writes the same preallocated space again. @return whether the first one has failed */
+static bool write_again(struct btrkit_fs *fs, uint64_t at, unsigned *alone)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn;
+	char name[16];
+	uint64_t inode;
+	int ret;
+
+	snprintf(name, sizeof(name), "%u", (unsigned)at);
+	must(btrkit_txn_start(fs, &txn, &err), &err);
+	must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err), &err);
+	must(btrkit_txn_prealloc(txn, BTRKIT_TOP_LEVEL, inode, 0, AGAIN, 0, &err), &err);
+	memory_count(at, false);
+	ret = put_all(txn, inode, 1, AGAIN, &err);
+	memory_end();
+	if (ret && btrkit_txn_failure(txn, NULL)) {
+		btrkit_txn_abort(txn);
+		return true;
+	}
+	*alone += ret != 0;
+	must(put_all(txn, inode, 2, AGAIN / 2, &err), &err);
+	must(btrkit_txn_commit(txn, NULL, &err), &err);
+	expect_bytes(fs, inode, 2, AGAIN / 2);
+	return ret;
+}
+
+/* With parity, data stays in memory until the commit: what a write that failed has left must not be used. */
+static void test_written_again(void **state)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_open_options write = BTRKIT_OPEN_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io[3];
+	struct btrkit_fs *fs;
+	unsigned alone = 0;
+
+	(void)state;
+	UNIT_NEEDS(UNIT_PARITY);
+	o.data = BTRKIT_PROFILE_RAID5;
+	o.metadata = BTRKIT_PROFILE_RAID1;
+	write.flags = BTRKIT_OPEN_WRITE;
+	for (unsigned i = 0; i < ARRAY_SIZE(io); i++)
+		must(btrkit_io_memory(400u << 20, &io[i], &err), &err);
+	must(btrkit_mkfs(io, ARRAY_SIZE(io), &o, NULL, &err), &err);
+	must(btrkit_fs_open(io, ARRAY_SIZE(io), &write, &fs, &err), &err);
+	for (uint64_t at = 0; write_again(fs, at, &alone); at++)
+		;
+	assert_true(alone > 4);
+	must(audit(fs, 0, NULL, &err), &err);
+	btrkit_fs_close(fs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_written_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
