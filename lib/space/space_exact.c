@@ -34,19 +34,24 @@ static bool next_piece(const struct space_group *g, const struct range *r, uint6
 	return true;
 }
 
+/* The full stripes that @r is in, as far as they are in the group. */
+static struct range full_stripes_of(const struct space_group *g, const struct range *r)
+{
+	const uint64_t offset = r->start - g->item.start, first = offset - offset % g->full_stripe;
+	const uint64_t end = (offset + r->length + g->full_stripe - 1) / g->full_stripe * g->full_stripe;
+
+	return (struct range){ g->item.start + first, (end < g->item.length ? end : g->item.length) - first };
+}
+
 /* With parity: whether the transaction will write a full stripe of @r, of which it has allocated another part. */
 static bool is_begun(const struct space_group *g, const struct range *r)
 {
-	const uint64_t offset = r->start - g->item.start, end = offset + r->length;
-	uint64_t first, last;
-	struct range whole;
+	struct range all, whole;
 
 	if (!g->full_stripe)
 		return false;
-	first = offset - offset % g->full_stripe;
-	last = (end + g->full_stripe - 1) / g->full_stripe * g->full_stripe;
-	return !free_map_next(g->free, g->item.start + first, &whole) || whole.start != g->item.start + first ||
-	       whole.length < last - first;
+	all = full_stripes_of(g, r);
+	return !free_map_next(g->free, all.start, &whole) || whole.start != all.start || whole.length < all.length;
 }
 
 static bool is_free(const struct space_group *g, const struct range *r)
@@ -78,6 +83,26 @@ static int check_range(const struct space *s, const struct range *r, const struc
 	return ret;
 }
 
+/*
+ * What is left of the full stripes of the range must not be written. Others stay as they are: what the transaction has
+ * begun to fill is recognized by what is left of it in g->free.
+ */
+static int close_rest(const struct space_group *g, const struct range *r, struct btrkit_error *err)
+{
+	const struct range all = full_stripes_of(g, r);
+	struct range rest;
+	int ret = 0;
+
+	while (!ret && free_map_next(g->free, all.start, &rest) && rest.start < range_end(&all)) {
+		if (rest.length > range_end(&all) - rest.start)
+			rest.length = range_end(&all) - rest.start;
+		ret = free_map_remove(g->free, &rest, err);
+		if (!ret)
+			ret = free_map_add(g->closed, &rest, err);
+	}
+	return ret;
+}
+
 /* If memory runs out, the rest of the range stays free, and what was taken is lost until the transaction ends. */
 static int take_exact(struct space *s, struct space_group *g, const struct range *r, struct btrkit_error *err)
 {
@@ -89,8 +114,7 @@ static int take_exact(struct space *s, struct space_group *g, const struct range
 	for (uint64_t at = r->start; !ret && at < range_end(r) && next_piece(g, r, at, &piece, &m);
 	     at = range_end(&piece))
 		ret = free_map_remove(m, &piece, err);
-	/* What is left of the full stripes of the range must not be written. */
-	return ret ? ret : space_sort_full_stripes(s, g, err);
+	return ret || !g->full_stripe ? ret : close_rest(g, r, err);
 }
 
 int space_alloc_exact(struct space *s, const struct range *r, struct btrkit_error *err)

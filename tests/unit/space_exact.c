@@ -222,6 +222,11 @@ static void exact_ranges_in_full_stripes(void **state)
 	assert_int_equal(space_alloc_exact(w.space, &r, NULL), -EBUSY);
 	r = (struct range){ base + 4 * full_stripe, SECTOR };
 	assert_int_equal(space_alloc_exact(w.space, &r, NULL), 0);
+	/* That is still so when another range has been allocated. */
+	r = (struct range){ base + 4 * SECTOR, SECTOR };
+	assert_int_equal(space_alloc_exact(w.space, &r, NULL), -EBUSY);
+	assert_int_equal(space_alloc(w.space, BG_DATA, SECTOR, SECTOR, SECTOR, &first, NULL), 0);
+	assert_int_equal(first.start, base + SECTOR);
 	destroy(&w);
 }
 
