@@ -121,7 +121,7 @@ static int insert_device(struct space *s, uint64_t devid, const uint8_t uuid[16]
 	};
 
 	memcpy(d.uuid, uuid, sizeof(d.uuid));
-	memcpy(d.fsid, s->fs->super.metadata_uuid, sizeof(d.fsid));
+	memcpy(d.fsid, s->fs->rules.fsid, sizeof(d.fsid));
 	return space_insert_item(s, OID_CHUNK_TREE, &key, &d, sizeof(d), err);
 }
 
