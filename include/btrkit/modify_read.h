@@ -57,7 +57,8 @@ int btrkit_txn_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, btr
 
 /**
  * Reads up to @p len bytes of a regular file, or of a symbolic link, whose contents are its target. Holes and
- * preallocated space read as zeros. Reads of more than a MiB are made in several steps.
+ * preallocated space read as zeros. Reads of more than a MiB are made in several steps. Checksums of what the
+ * transaction has written are put into their tree first; if that fails, so has the transaction.
  *
  * @param root	objectid of the subvolume
  * @param inode	inode number

@@ -8,7 +8,7 @@
 
 /*
  * Freed space is not overwritten, but undo needs its contents, and Linux may discard them without even writing a
- * superblock. So the undo file gets tree blocks that were freed, and samples of freed data. Undos refuses if these have
+ * superblock. So the undo file gets tree blocks that were freed, and samples of freed data. Undo refuses if these have
  * changed.
  */
 int undo_witness_keep(struct btrkit_txn *txn, const struct space_group *g, const struct space_change *c,

@@ -142,7 +142,7 @@ void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes)
 int op_end(struct op *op, int ret, const struct btrkit_error *err)
 {
 	/*
-	 * What has changed nothing fails exclusive. It does not matter then why it failed, except that nobody may write
+	 * What has changed nothing fails alone. It does not matter then why it failed, except that nobody may write
 	 * after another program has.
 	 */
 	if (op->changed || delayed_changed(&op->locks) || ret == -EBUSY)

@@ -43,7 +43,7 @@ int property_check(const struct op_inode *in, const void *value, size_t size,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether the property has a meaning for an inode. */
 bool property_matters(const struct op_inode *in);
-/* Sets the inode flags and the incompatible feature for a value. Sizes 0: the property is removed. */
+/* Sets the inode flags and the incompatible feature for a value. Size 0: the property is removed. */
 void property_apply(struct op *op, struct disk_inode_item *item, const void *value, size_t size);
 /* Gets the value that new inodes in a directory inherit. @return 0; 1: none; <0 */
 int property_inherited(struct op *op, const struct op_inode *dir, const char **ret,

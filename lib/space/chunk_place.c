@@ -197,7 +197,7 @@ static int read_devices(struct space *s, struct place *places, size_t *n, struct
 	return ret < 0 ? ret : 0;
 }
 
-/* Keeps the devices that have space, and determine how much. */
+/* Keeps the devices that have space, and determines how much. */
 static int find_holes(struct space *s, const struct rules *rules, uint64_t want, struct place *places, size_t *n,
 		      struct btrkit_error *err)
 {

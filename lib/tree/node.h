@@ -55,7 +55,7 @@ struct node_ref {
 
 /* In cache.c: */
 /*
- * Pins a block, from the cache or reads and verified from the first good copy. Undos with node_put().
+ * Pins a block, from the cache or read and verified from the first good copy. Undo with node_put().
  * @return 0, -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret,
