@@ -6,7 +6,8 @@
  * A transaction whose superblock has another checksum type or fsid than the blocks on the devices. Blocks are accepted
  * in the old form and in the new one until the commit, and written in the new one; each block must therefore be copied
  * in the same transaction. The commit replaces the superblock, as always: before it, and after a crash, the filesystem
- * is completely in its old form, without any of the flags by which other programs mark conversions in place.
+ * is completely in its old form, without any of the flags by which other programs mark conversions in place. With
+ * several devices that is not so for the fsid: a crash between their superblocks leaves devices with different ones.
  *
  * For example, from crc32c to xxhash: conversion_begin() with the new type, conversion_copy_blocks(), commit.
  */

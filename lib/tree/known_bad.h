@@ -27,7 +27,7 @@ struct known_bad {
 };
 
 /*
- * Lets the item with a key stand in a tree, as it is now, until the transaction ends. Requires the lock of the trees.
+ * Lets the item with a key stand in a tree, as it is now, up to the next commit. Requires the lock of the trees.
  * @return 0; -ENOENT: there is no such item; -EINVAL: the item is valid; <0
  */
 int known_bad_add(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
