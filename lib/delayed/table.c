@@ -171,26 +171,40 @@ struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const st
 	return NULL;
 }
 
-/* Moves the items to a pool of the inode, so that they can be moved to another table. */
-static int make_own(struct delayed_table *t, struct delayed_inode *in, struct btrkit_error *err)
+/* Copies the items to a pool. @return whether there was memory for all */
+static bool copy_items(const struct delayed_inode *in, struct pool *to, struct delayed_item **ret)
 {
-	struct pool *own = pool_take(&t->inodes, sizeof(*own), 8);
-
-	if (!own)
-		return err_nomem(err);
-	*own = (struct pool){ .stock = t->items.stock };
 	for (uint32_t i = 0; i < in->n; i++) {
 		const struct delayed_item *from = in->items[i];
 		const size_t head = offsetof(struct delayed_item, data);
-		struct delayed_item *it = pool_take_marked(own, head + from->room, 8, in->objectid);
 
-		if (!it) {
-			pool_free(own);
-			return err_nomem(err);
-		}
-		memcpy(it, from, head + from->size);
-		in->items[i] = it;
+		ret[i] = pool_take_marked(to, head + from->room, 8, in->objectid);
+		if (!ret[i])
+			return false;
+		memcpy(ret[i], from, head + from->size);
 	}
+	return true;
+}
+
+/*
+ * Moves the items to a pool of the inode, so that they can be moved to another table. Without memory they stay where
+ * they are: only the operation that adds one fails.
+ */
+static int make_own(struct delayed_table *t, struct delayed_inode *in, struct btrkit_error *err)
+{
+	struct pool *own = pool_take(&t->inodes, sizeof(*own), 8);
+	struct delayed_item **items = own ? reallocarray(NULL, in->n, sizeof(struct delayed_item *)) : NULL;
+
+	if (!items)
+		return err_nomem(err);
+	*own = (struct pool){ .stock = t->items.stock };
+	if (!copy_items(in, own, items)) {
+		pool_free(own);
+		free(items);
+		return err_nomem(err);
+	}
+	memcpy(in->items, items, in->n * sizeof(struct delayed_item *));
+	free(items);
 	in->own = own;
 	return 0;
 }

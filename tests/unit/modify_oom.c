@@ -394,11 +394,86 @@ static void test_written_again(void **state)
 	btrkit_fs_close(fs);
 }
 
+#define LARGE 3000u /* bytes of an attribute */
+#define ATTRIBUTES 14u
+
+static int set_large(struct btrkit_txn *txn, uint64_t inode, unsigned i, struct btrkit_error *err)
+{
+	uint8_t value[LARGE];
+	char name[16];
+
+	memset(value, (int)i + 1, sizeof(value));
+	snprintf(name, sizeof(name), "user.%u", i);
+	return btrkit_txn_xattr_set(txn, BTRKIT_TOP_LEVEL, inode, name, value, sizeof(value), 0, err);
+}
+
+static void expect_large(struct btrkit_txn *txn, uint64_t inode, unsigned i)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t value[LARGE];
+	char name[16];
+	size_t size;
+
+	snprintf(name, sizeof(name), "user.%u", i);
+	must(btrkit_txn_xattr_get(txn, BTRKIT_TOP_LEVEL, inode, name, value, sizeof(value), &size, &err), &err);
+	assert_int_equal(size, LARGE);
+	for (unsigned k = 0; k < LARGE; k++)
+		assert_int_equal(value[k], i + 1);
+}
+
+/* Gives an inode many items. Allocation @at of each addition fails, which is then repeated. @return whether any did */
+static bool add_many(struct btrkit_fs *fs, uint64_t at)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn;
+	uint64_t inode;
+	bool any = false;
+
+	must(btrkit_txn_start(fs, &txn, &err), &err);
+	must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "many", 4, NULL, &inode, &err), &err);
+	for (unsigned i = 0; i < ATTRIBUTES && !btrkit_txn_failure(txn, NULL); i++) {
+		int ret;
+
+		memory_count(at, false);
+		ret = set_large(txn, inode, i, &err);
+		memory_end();
+		any |= ret != 0;
+		if (btrkit_txn_failure(txn, NULL))
+			break;
+		if (ret)
+			must(set_large(txn, inode, i, &err), &err);
+		for (unsigned k = 0; k <= i; k++)
+			expect_large(txn, inode, k);
+	}
+	btrkit_txn_abort(txn);
+	return any;
+}
+
+/* What failed to be added leaves the other items of the inode as they were. */
+static void test_many_items(void **state)
+{
+	struct sparse *copy = sparse_create(120u << 20, NULL);
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io = sparse_io(copy);
+	struct btrkit_fs *fs;
+	struct device d;
+
+	(void)state;
+	must(btrkit_mkfs(&io, 1, &o, NULL, &err), &err);
+	must(open_fs(copy, BTRKIT_OPEN_WRITE, &fs, &d, &err), &err);
+	for (uint64_t at = 0; add_many(fs, at); at++)
+		;
+	btrkit_fs_close(fs);
+	sparse_free(copy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_written_again),
+		cmocka_unit_test(test_many_items),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
