@@ -51,6 +51,8 @@ static void keep_inode(struct delayed_table *now, struct delayed_inode *in, stru
 	to->next_index = in->next_index;
 	if (!copy_items(now, in, to, &own)) {
 		to->n = to->sorted = 0;
+		/* The tree will have its items. */
+		to->fresh = false;
 		return;
 	}
 	in->n = in->sorted = 0;
