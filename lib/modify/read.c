@@ -247,7 +247,8 @@ static int read_some(struct op *op, const struct op_inode *in, uint64_t from, ui
 		return err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is neither a file nor a symbolic link",
 			       in->inode);
 	*got = (size_t)(to - from);
-	memset(buf, 0, *got);
+	if (*got)
+		memset(buf, 0, *got);
 	for (uint64_t at = from; !ret && at < to; at = x.end) {
 		ret = extents_next(op, in->inode, at, to, &x, err);
 		if (!ret)

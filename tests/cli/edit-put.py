@@ -227,7 +227,7 @@ def nested(path, scratch):
     works(path, b'mkdir in\nln -s in way\n')
     for to in 'in/plain', 'way/./again', 'way/again':
         done = subprocess.run([BTRKIT, 'edit', path, 'put', '-rpf', top, to], check=False, stderr=subprocess.PIPE,
-                              env={**os.environ, 'LD_PRELOAD': library, 'LOOKUPS': counted})
+                              env={**os.environ, 'LD_PRELOAD': library, 'LOOKUPS': counted, **PRELOADED})
         check(done.returncode == 0, done)
         with open(counted, encoding='ascii') as f:
             number = int(f.read())

@@ -92,7 +92,7 @@ class World:
         if '--rootdir' in command:
             return
         if 'partition=' in command:
-            self.do('truncate -s 1g disk.img && sfdisk -q disk.img', TABLE.encode())
+            self.do('truncate -s 1g disk.img && sfdisk -q --no-tell-kernel disk.img', TABLE.encode())
             if 'mkfs' not in command:
                 self.do("btrkit mkfs 'disk.img?partition=2'")
         elif page == 'btrkit-mkfs':

@@ -39,7 +39,10 @@ static bool open_work(struct work *w, unsigned mask)
 	for (unsigned i = 0; i < DISKS_MAX; i++)
 		if (mask >> i & 1)
 			io[n++] = w->io[i];
-	return !btrkit_fs_open(io, n, &o, &w->fs, &w->err) && !work_start(w);
+	if (btrkit_fs_open(io, n, &o, &w->fs, &w->err))
+		return false;
+	w->owned = mask;
+	return !work_start(w);
 }
 
 static void close_work(struct work *w)
@@ -60,6 +63,9 @@ static int run(const struct disks *d, unsigned mask, int (*does)(struct work *w)
 	if (ret)
 		btrkit_error_format(&w.err, why, WHY_SIZE);
 	close_work(&w);
+	for (unsigned i = 0; i < d->n; i++)
+		if (!(w.owned >> i & 1))
+			btrkit_io_close(w.io[i]);
 	return ret;
 }
 

@@ -46,11 +46,15 @@ static int join(struct work *w, unsigned device)
 {
 	uint8_t uuid[16];
 	uint64_t devid;
+	int ret;
 
 	memset(uuid, 0x30 + (int)device, sizeof(uuid));
 	if (w->random_uuids && getentropy(uuid, sizeof(uuid)))
 		exit(99);
-	return txn_add_device(w->txn, w->io[device], uuid, &devid, &w->err);
+	ret = txn_add_device(w->txn, w->io[device], uuid, &devid, &w->err);
+	if (!ret)
+		w->owned |= 1u << device;
+	return ret;
 }
 
 /* Makes groups for data and metadata, so that both devices are used. */

@@ -15,6 +15,7 @@ struct work {
 	struct btrkit_fs *fs;
 	struct btrkit_txn *txn;
 	struct btrkit_io *io[DISKS_MAX]; /* all devices, whether they belong to the filesystem or not */
+	unsigned owned; /* bit mask of the devices that the filesystem closes */
 	struct log *log;		  /* NULL: nothing is recorded */
 	struct btrkit_error err;
 	bool random_uuids; /* Linux must be able to tell the devices apart */

@@ -154,7 +154,7 @@ def part(btrkit, words):
     must(btrkit, 'mkfs', '-q', words['INNER'])
     with open(words['PARTED'], 'wb') as f:
         f.truncate(302 << 20)
-    must('sfdisk', '-q', words['PARTED'], input=b'label: gpt\nstart=2048, size=614400\n')
+    must('sfdisk', '-q', '--no-tell-kernel', words['PARTED'], input=b'label: gpt\nstart=2048, size=614400\n')
     must('dd', f'if={words["INNER"]}', f'of={words["PARTED"]}', 'bs=1M', 'seek=1', 'conv=notrunc,sparse')
 
 

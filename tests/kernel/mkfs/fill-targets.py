@@ -184,7 +184,7 @@ def part(place):
     with open(path, 'r+b') as f:
         for at, length in ((64 * K, M - 64 * K), (start - 100 * K, 100 * K), (start + size, 100 * K)):
             os.pwrite(f.fileno(), os.urandom(length), at)
-    run('sfdisk', '-q', path, input=b'start=1MiB, size=200MiB\nsize=200MiB\n')
+    run('sfdisk', '-q', '--no-tell-kernel', path, input=b'start=1MiB, size=200MiB\nsize=200MiB\n')
 
     def around():
         return read_at(path, 0, M), read_at(path, start - 100 * K, 100 * K), read_at(path, start + size, 79 * M)
