@@ -13,14 +13,6 @@
 #include "lib/tree/bulk.h"
 #include "lib/tree/edit.h"
 
-/* With more than @high ranges a group uses bitmaps, with less than @low extents; in between it is not converted. */
-struct free_space_thresholds {
-	uint32_t low, high;
-};
-
-/* In free_space_build.c: */
-struct free_space_thresholds free_space_thresholds(uint64_t group_length, uint32_t sectorsize);
-
 /* Maximum size of a bitmap item in the format. */
 #define FREE_SPACE_BITMAP_BYTES 256u
 

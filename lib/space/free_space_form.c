@@ -4,10 +4,25 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/format/items/free_space.h"
 #include "lib/space/free_space_tree.h"
+
+/* An oversized form is only converted when the other one has this many items less. */
+#define THRESHOLD_BUFFER 100u
 
 /* Number of items inserted at a time. */
 #define BATCH 64u
+
+struct free_space_thresholds free_space_thresholds(uint64_t group_length, uint32_t sectorsize)
+{
+	const uint64_t range = 8ull * FREE_SPACE_BITMAP_BYTES * sectorsize;
+	const uint64_t bitmaps = group_length / range + !!(group_length % range);
+	/* As many extents as take the space of the bitmaps, the last of which counts as a full one. */
+	const uint64_t high = bitmaps * (sizeof(struct disk_item) + FREE_SPACE_BITMAP_BYTES) / sizeof(struct disk_item);
+
+	return (struct free_space_thresholds){ high > THRESHOLD_BUFFER ? (uint32_t)high - THRESHOLD_BUFFER : 0,
+					       (uint32_t)high };
+}
 
 struct list {
 	struct range *at;

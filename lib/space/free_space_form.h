@@ -2,9 +2,16 @@
 #ifndef BTRKIT_SPACE_FREE_SPACE_FORM_H
 #define BTRKIT_SPACE_FREE_SPACE_FORM_H
 
-/* For free_space_edit.c: converts a group from extents to bitmaps and back. */
+/* The form of a group, extents or bitmaps: when it changes, and for free_space_edit.c, the conversion. */
 
 #include "lib/space/free_space_edit.h"
+
+/* With more than @high ranges a group uses bitmaps, with less than @low extents; in between it is not converted. */
+struct free_space_thresholds {
+	uint32_t low, high;
+};
+
+struct free_space_thresholds free_space_thresholds(uint64_t group_length, uint32_t sectorsize);
 
 /* A group that is being edited. */
 struct free_space_editor {

@@ -12,6 +12,7 @@
 #include "lib/format/items/extent.h"
 #include "lib/format/items/free_space.h"
 #include "lib/space/free_space_edit.h"
+#include "lib/space/free_space_form.h"
 #include "tests/unit/memory.h"
 #include "tests/unit/synthetic.h"
 

@@ -8,6 +8,7 @@
 #include <btrkit/mkfs.h>
 
 #include "lib/space/free_space_edit.h"
+#include "lib/space/free_space_form.h"
 #include "lib/space/free_space_tree.h"
 #include "tests/unit/memory.h"
 #include "tests/random.h"

@@ -19,6 +19,7 @@
 
 #include "lib/format/items/free_space.h"
 #include "lib/space/free_space_edit.h"
+#include "lib/space/free_space_form.h"
 
 static _Noreturn void die(const char *fmt, ...) BTRKIT_PRINTF(1, 2);
 
