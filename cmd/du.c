@@ -73,7 +73,7 @@ static int tell_damage(void *ctx, const struct btrkit_error *what)
 
 	if (d->terminal)
 		cmd_progress_clear();
-	cmd_fail(d->cmd, d->device, what);
+	cmd_report(d->cmd, d->device, what);
 	d->any = true;
 	return 0;
 }

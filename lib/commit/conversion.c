@@ -56,8 +56,11 @@ int conversion_begin(struct btrkit_txn *txn, const struct conversion *to, struct
 	const bool other_csum = to->csum && to->csum != txn->fs->geometry.csum;
 	struct btrkit_fs *fs = txn->fs;
 	struct converting *old;
-	int ret = other_csum ? check_data_sums(txn, err) : 0;
+	int ret;
 
+	if (txn->converting)
+		return err_set(err, BTRKIT_INVALID, "a conversion is under way in this transaction");
+	ret = other_csum ? check_data_sums(txn, err) : 0;
 	if (ret)
 		return ret;
 	old = malloc(sizeof(*old));

@@ -77,8 +77,12 @@ static int convert(struct btrkit_txn *txn, const struct conversion *to)
 
 	must(txn_reserve(txn, 400, &err));
 	ret = conversion_begin(txn, to, &err);
-	if (!ret && !to->keeps_blocks)
-		ret = conversion_copy_blocks(txn, &err);
+	if (!ret) {
+		/* A second one in the transaction is refused, and takes nothing from the first. */
+		assert_int_equal(conversion_begin(txn, to, &err), -EINVAL);
+		if (!to->keeps_blocks)
+			ret = conversion_copy_blocks(txn, &err);
+	}
 	return ret;
 }
 
