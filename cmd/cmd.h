@@ -119,8 +119,6 @@ int cmd_failed(const struct command *cmd);
  * Prints the line for a failure. @device may be NULL. @return EXIT_FAILED, or the status that the command uses instead
  */
 int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err);
-/* Prints one of several errors, after which the command goes on: without what to do next, which would be repeated. */
-void cmd_report(const struct command *cmd, const char *device, const struct btrkit_error *err);
 
 /* Like cmd_fail(), for a path in the filesystem, of @len bytes; it need not be terminated. */
 int cmd_fail_path(const struct command *cmd, const char *device, const char *path, size_t len,

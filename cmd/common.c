@@ -274,14 +274,6 @@ int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_
 	return cmd_failed(cmd);
 }
 
-void cmd_report(const struct command *cmd, const char *device, const struct btrkit_error *err)
-{
-	char line[BTRKIT_ERROR_LINE];
-
-	btrkit_error_format(err, line, sizeof(line));
-	cmd_say("btrkit %s: %s: %s", cmd->name, device, line);
-}
-
 int cmd_fail_path(const struct command *cmd, const char *device, const char *path, size_t len,
 		  const struct btrkit_error *err)
 {

@@ -70,10 +70,13 @@ struct damages {
 static int tell_damage(void *ctx, const struct btrkit_error *what)
 {
 	struct damages *d = ctx;
+	char line[BTRKIT_ERROR_LINE];
 
 	if (d->terminal)
 		cmd_progress_clear();
-	cmd_report(d->cmd, d->device, what);
+	/* Without what to do next, which would be repeated for each. */
+	btrkit_error_format(what, line, sizeof(line));
+	cmd_say("btrkit %s: %s: %s", d->cmd->name, d->device, line);
 	d->any = true;
 	return 0;
 }

@@ -23,7 +23,8 @@ struct conversion {
 
 /*
  * Begins a conversion in a transaction that has changed nothing. Requires exclusive use, up to the commit or abort.
- * @return 0; -EINVAL: one is under way; -EOPNOTSUPP: another checksum type, and there are checksums of data, which this does not convert; <0
+ * @return 0; -EINVAL: one is under way; -EOPNOTSUPP: another checksum type, and there are checksums of data, which this
+ * does not convert; <0
  */
 int conversion_begin(struct btrkit_txn *txn, const struct conversion *to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
