@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cmd/next_step.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,15 @@ static bool find_partition(const char *device, unsigned number, bool *btrfs)
 	return true;
 }
 
+static void BTRKIT_PRINTF(2, 3) add(struct cmd_next_step *step, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(step->text, sizeof(step->text), fmt, args);
+	va_end(args);
+}
+
 /* If the device has a partition table: which partition has a filesystem. */
 static void name_partition(const char *device, struct cmd_next_step *step)
 {
@@ -55,29 +65,32 @@ static void name_partition(const char *device, struct cmd_next_step *step)
 			 "; no superblock was found at 64 KiB, 64 MiB or 256 GiB: blkid tells what it has");
 }
 
-static bool begins(const struct btrkit_error *err, const char *words)
-{
-	return !strncmp(err->message, words, strlen(words));
-}
-
 const char *cmd_next_step(const struct command *cmd, const char *device, const struct btrkit_error *err,
 			  struct cmd_next_step *step)
 {
 	*step->text = '\0';
-	if (err->code == BTRKIT_NOT_BTRFS && !strcmp(err->message, "not a btrfs filesystem"))
+	switch (err->cause) {
+	case BTRKIT_CAUSE_NO_SUPERBLOCK:
 		name_partition(device, step);
-	else if (begins(err, "writing is not supported: log tree"))
-		snprintf(step->text, sizeof(step->text),
-			 "; mount it once, then Linux replays what was synced last, and unmount it");
-	else if (begins(err, "writing is not supported: device ") && strstr(err->message, " is stale"))
-		snprintf(step->text, sizeof(step->text),
-			 "; mount it with all devices and run btrfs scrub");
-	else if (err->code == BTRKIT_BUSY && begins(err, "in use by the kernel"))
-		snprintf(step->text, sizeof(step->text), "; unmount it first%s",
-			 !strcmp(cmd->name, "check") ? ", or give --force" : "");
-	else if (err->code == BTRKIT_CORRUPT && !strcmp(err->field, "generation"))
-		snprintf(step->text, sizeof(step->text), "; an older state may be whole: %s",
-			 has_option(cmd, "backup") ? "btrkit dump-tree -R lists them, and --backup N uses one" :
-						     "mount -o ro,rescue=usebackuproot shows it");
+		break;
+	case BTRKIT_CAUSE_LOG_TREE:
+		add(step, "; mount it once, then Linux replays what was synced last, and unmount it");
+		break;
+	case BTRKIT_CAUSE_DEVICE_STALE:
+		if (err->code == BTRKIT_UNSUPPORTED)
+			add(step, "; mount it with all devices and run btrfs scrub");
+		break;
+	case BTRKIT_CAUSE_IN_USE:
+		add(step, "; unmount it first%s", has_option(cmd, "force") && !strcmp(cmd->name, "check") ?
+							  ", or give --force" : "");
+		break;
+	case BTRKIT_CAUSE_GENERATION:
+		add(step, "; an older state may be whole: %s",
+		    has_option(cmd, "backup") ? "btrkit dump-tree -R lists them, and --backup N uses one" :
+						"mount -o ro,rescue=usebackuproot shows it");
+		break;
+	default:
+		break;
+	}
 	return step->text;
 }

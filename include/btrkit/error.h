@@ -34,6 +34,31 @@ enum btrkit_code {
 	BTRKIT_NO_ATTRIBUTE	/**< -ENODATA: no such extended attribute. Since: 0.2 */
 };
 
+/**
+ * Why a call failed, for programs that decide by it: messages may change, these do not. The location members of struct
+ * btrkit_error say which device, address or tree it is about, as far as that is known. More may follow, so treat an
+ * unknown one like BTRKIT_CAUSE_OTHER. Since: 0.2
+ */
+enum btrkit_cause {
+	BTRKIT_CAUSE_OTHER = 0,	      /**< none of the following: decide by the code */
+	BTRKIT_CAUSE_NO_SUPERBLOCK,   /**< there is no superblock: the device has no filesystem, or not there */
+	BTRKIT_CAUSE_UNDO_UNFINISHED, /**< btrkit_undo() was interrupted on the device, and has to be run again */
+	BTRKIT_CAUSE_FEATURE,	      /**< the filesystem has a feature or state that is not supported for this */
+	BTRKIT_CAUSE_LOG_TREE,	      /**< there is a log tree, which Linux replays when it mounts the filesystem */
+	BTRKIT_CAUSE_DEVICE_MISSING,  /**< a device was not given */
+	BTRKIT_CAUSE_DEVICE_STALE,    /**< a device has an older generation than the filesystem */
+	BTRKIT_CAUSE_IN_USE,	      /**< the kernel uses the device: it is mounted, or part of another device */
+	BTRKIT_CAUSE_LOCKED,	      /**< another program holds a lock on the device */
+	BTRKIT_CAUSE_UNMAPPED,	      /**< no chunk contains the logical address */
+	BTRKIT_CAUSE_CSUM,	      /**< a superblock, tree block or data does not match its checksum */
+	BTRKIT_CAUSE_FSID,	      /**< a tree block belongs to another filesystem */
+	BTRKIT_CAUSE_BYTENR,	      /**< a superblock or tree block has the address of another one */
+	BTRKIT_CAUSE_OWNER,	      /**< a tree block belongs to another tree */
+	BTRKIT_CAUSE_LEVEL,	      /**< a tree block has another level than its parent says */
+	BTRKIT_CAUSE_GENERATION,      /**< a tree block has another generation than its parent says */
+	BTRKIT_CAUSE_FIRST_KEY	      /**< a tree block begins with another key than its parent says */
+};
+
 /** Which location members of struct btrkit_error are set. Since: 0.1 */
 enum btrkit_error_place {
 	BTRKIT_AT_DEVID = 1 << 0,
@@ -48,7 +73,8 @@ enum btrkit_error_place {
 struct btrkit_error {
 	enum btrkit_code code;
 	int err;		/**< the negative errno that the call returned */
-	unsigned places;	/**< BTRKIT_AT_*: which of the following members are set */
+	unsigned places;	/**< BTRKIT_AT_*: which of the following location members are set */
+	enum btrkit_cause cause; /**< why, if it is one of those that programs decide by. Since: 0.2 */
 	uint64_t devid;		/**< number of the device within its filesystem */
 	uint64_t physical;	/**< bytes from the start of the device, or of the part that holds the filesystem */
 	uint64_t logical;	/**< logical address */

@@ -43,6 +43,17 @@ static inline int err_uclean(int ret)
 }
 #define err_corrupt(err, field, ...) err_uclean(err_corrupt(err, field, __VA_ARGS__))
 
+/*
+ * Adds the cause to an error that was just filled in, as in err_because(err, BTRKIT_CAUSE_CSUM, err_corrupt(err, ...)).
+ * The functions above remove the cause of an earlier failure. @return @ret
+ */
+static inline int err_because(struct btrkit_error *err, enum btrkit_cause cause, int ret)
+{
+	if (err)
+		err->cause = cause;
+	return ret;
+}
+
 /* Prefix the message with "NAME: ". */
 void err_name(struct btrkit_error *err, const char *name);
 

@@ -330,7 +330,7 @@ static int read_copy(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, uint8
 	if (place->length < size)
 		return err_set(err, BTRKIT_UNSUPPORTED, "block %" PRIu64 " is split across strips", bytenr);
 	if (!place->io)
-		ret = err_set(err, BTRKIT_IO, "device is missing");
+		ret = err_because(err, BTRKIT_CAUSE_DEVICE_MISSING, err_set(err, BTRKIT_IO, "device is missing"));
 	else
 		ret = btrkit_io_read(place->io, place->physical, buf, size, err);
 	if (ret)

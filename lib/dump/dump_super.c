@@ -12,6 +12,11 @@
 
 #define FLAGS_KNOWN ((BTRKIT_DUMP_SUPER_MORE << 1) - 1)
 
+static int refuse(struct btrkit_error *err)
+{
+	return err_because(err, BTRKIT_CAUSE_NO_SUPERBLOCK, err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem"));
+}
+
 /* Maps the nominal offset of a superblock copy to its actual location. @return 0 or <0 */
 static int device_range_of(struct btrkit_io *io, uint64_t offset, uint64_t *ret, struct btrkit_error *err)
 {
@@ -25,7 +30,7 @@ static int device_range_of(struct btrkit_io *io, uint64_t offset, uint64_t *ret,
 		if (r == 1 && i)
 			return err_set(err, BTRKIT_NOT_FOUND, "the device has no zones for its %s",
 				       super_mirror_names()[i]);
-		return r == 1 ? err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem") : r;
+		return r == 1 ? refuse(err) : r;
 	}
 	return 0;
 }
@@ -39,7 +44,7 @@ static int read_super(struct btrkit_io *io, uint64_t offset, unsigned flags, str
 	if (offset > io->size || io->size - offset < sizeof(*d)) {
 		/* Every filesystem has the primary superblock, so a device that ends before it has none. */
 		if (offset == super_offset(0))
-			return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
+			return refuse(err);
 		return err_set(err, BTRKIT_TRUNCATED, "the device ends before a superblock at %" PRIu64, offset);
 	}
 	ret = device_range_of(io, offset, &at, err);
@@ -53,7 +58,7 @@ static int read_super(struct btrkit_io *io, uint64_t offset, unsigned flags, str
 	if (ret)
 		return ret;
 	if (offset == super_offset(0))
-		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
+		return refuse(err);
 	return err_set(err, BTRKIT_NOT_BTRFS, "no superblock at %" PRIu64, offset);
 }
 

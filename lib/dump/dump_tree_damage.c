@@ -67,7 +67,7 @@ static void check_copy(const struct dump *d, const struct node_ref *ref, const s
 	int ret;
 
 	if (!copy->io)
-		ret = err_set(what, BTRKIT_IO, "device is missing");
+		ret = err_because(what, BTRKIT_CAUSE_DEVICE_MISSING, err_set(what, BTRKIT_IO, "device is missing"));
 	else if (copy->length < size)
 		ret = err_set(what, BTRKIT_CORRUPT, "block is split across strips");
 	else if (!buf)

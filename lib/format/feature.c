@@ -26,6 +26,8 @@
 		BTRKIT_FEATURE_##set, 1ull << (nr), name, BTRKIT_SUPPORT_REFUSED, false \
 	}
 
+#define LOG_TREE "log tree"
+
 static const struct btrkit_feature features[] = {
 	WRITE(COMPAT_RO, 0, "free-space-tree"),
 	WRITE(COMPAT_RO, 1, "free-space-tree-valid"),
@@ -135,12 +137,22 @@ bool features_half_done(const struct super *s, char *list, size_t size)
 	return *list;
 }
 
+/* Refuses what is in @list, if there is anything. A log tree is a cause of its own if nothing else is in the way. */
+static int refuse(const struct super *s, const char *what, const char *list, struct btrkit_error *err)
+{
+	if (!*list)
+		return 0;
+	return err_because(err,
+			   s->log_root && !strcmp(list, LOG_TREE) ? BTRKIT_CAUSE_LOG_TREE : BTRKIT_CAUSE_FEATURE,
+			   err_set(err, BTRKIT_UNSUPPORTED, "%s: %s", what, list));
+}
+
 int features_check_done(const struct super *s, struct btrkit_error *err)
 {
 	char list[FEATURES_TEXT];
 
-	return features_half_done(s, list, sizeof(list)) ?
-		       err_set(err, BTRKIT_UNSUPPORTED, "not supported: %s", list) : 0;
+	features_half_done(s, list, sizeof(list));
+	return refuse(s, "not supported", list, err);
 }
 
 int features_check_read(const struct super *s, struct btrkit_error *err)
@@ -149,7 +161,7 @@ int features_check_read(const struct super *s, struct btrkit_error *err)
 
 	list_incompat(s->incompat, list, sizeof(list));
 	list_unknown_flags(s->flags, list, sizeof(list));
-	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "not supported: %s", list) : 0;
+	return refuse(s, "not supported", list, err);
 }
 
 /* Whatever allows reading also allows writing, except these bits. */
@@ -191,8 +203,8 @@ int features_check_write(const struct super *s, struct btrkit_error *err)
 	if (!(s->incompat & INCOMPAT_MIXED_BACKREF))
 		append(list, sizeof(list), "no mixed-backref");
 	if (s->log_root)
-		append(list, sizeof(list), "log tree");
-	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s", list) : 0;
+		append(list, sizeof(list), LOG_TREE);
+	return refuse(s, "writing is not supported", list, err);
 }
 
 int features_check_allocation(const struct super *s, struct btrkit_error *err)
@@ -202,8 +214,8 @@ int features_check_allocation(const struct super *s, struct btrkit_error *err)
 	features_half_done(s, list, sizeof(list));
 	list_unwritten_bits(s, list, sizeof(list));
 	if (s->log_root)
-		append(list, sizeof(list), "log tree");
-	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "listing used ranges is not supported: %s", list) : 0;
+		append(list, sizeof(list), LOG_TREE);
+	return refuse(s, "listing used ranges is not supported", list, err);
 }
 
 int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, struct btrkit_error *err)
@@ -212,6 +224,8 @@ int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, 
 	const struct btrkit_feature *f = find_feature(set, bit);
 
 	if (f)
-		return err_set(err, BTRKIT_UNSUPPORTED, "%s: %s", why, f->name);
-	return err_set(err, BTRKIT_UNSUPPORTED, "%s: unknown %s bit %d", why, sets[set], __builtin_ctzll(bit));
+		err_set(err, BTRKIT_UNSUPPORTED, "%s: %s", why, f->name);
+	else
+		err_set(err, BTRKIT_UNSUPPORTED, "%s: unknown %s bit %d", why, sets[set], __builtin_ctzll(bit));
+	return err_because(err, BTRKIT_CAUSE_FEATURE, -EOPNOTSUPP);
 }

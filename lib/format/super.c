@@ -33,7 +33,9 @@ int super_refuse_undo_mark(const struct disk_super *d, struct btrkit_error *err)
 {
 	if (le64_get(d->magic) != SUPER_MAGIC_UNDO)
 		return 0;
-	return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: an undo is unfinished, run btrkit undo again");
+	return err_because(err, BTRKIT_CAUSE_UNDO_UNFINISHED,
+			   err_set(err, BTRKIT_NOT_BTRFS,
+				   "not a btrfs filesystem: an undo is unfinished, run btrkit undo again"));
 }
 
 static int check_identity(const struct disk_super *d, uint64_t offset, const struct csum_kind **kind,
@@ -44,18 +46,22 @@ static int check_identity(const struct disk_super *d, uint64_t offset, const str
 	if (super_refuse_undo_mark(d, err))
 		return -EMEDIUMTYPE;
 	if (le64_get(d->magic) != SUPER_MAGIC)
-		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
+		return err_because(err, BTRKIT_CAUSE_NO_SUPERBLOCK,
+				   err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem"));
 	*kind = csum_kind_find(le16_get(d->csum_type));
 	if (!*kind)
 		return err_corrupt(err, "csum_type", "superblock has unknown checksum type %u", le16_get(d->csum_type));
 	if (!(*kind)->compute)
-		return err_set(err, BTRKIT_UNSUPPORTED, "checksum type %s is not supported", (*kind)->name);
+		return err_because(err, BTRKIT_CAUSE_FEATURE,
+				   err_set(err, BTRKIT_UNSUPPORTED, "checksum type %s is not supported",
+					   (*kind)->name));
 	(*kind)->compute(d->fsid, SUPER_SIZE - sizeof(d->csum), sum);
 	if (memcmp(sum, d->csum, (*kind)->size))
-		return err_corrupt(err, "csum", "superblock checksum mismatch");
+		return err_because(err, BTRKIT_CAUSE_CSUM, err_corrupt(err, "csum", "superblock checksum mismatch"));
 	if (le64_get(d->bytenr) != offset)
-		return err_corrupt(err, "bytenr", "superblock has the address of another one, %" PRIu64,
-				   le64_get(d->bytenr));
+		return err_because(err, BTRKIT_CAUSE_BYTENR,
+				   err_corrupt(err, "bytenr", "superblock has the address of another one, %" PRIu64,
+					       le64_get(d->bytenr)));
 	return 0;
 }
 

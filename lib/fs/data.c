@@ -90,7 +90,7 @@ static int verify_sector(void *ctx, const void *buf, struct btrkit_error *err)
 
 	fs->geometry.csum->compute(buf, unit, sum);
 	if (memcmp(sum, v->r->sums + v->sector * size, size))
-		return err_corrupt(err, "csum", "data checksum mismatch");
+		return err_because(err, BTRKIT_CAUSE_CSUM, err_corrupt(err, "csum", "data checksum mismatch"));
 	return 0;
 }
 

@@ -21,7 +21,9 @@ static int open_flags(unsigned flags)
 static int say_unopened(int errnum, unsigned flags, struct btrkit_error *err)
 {
 	if (errnum == EBUSY)
-		return err_set(err, BTRKIT_BUSY, "in use by the kernel (mounted, or part of another device)");
+		return err_because(err, BTRKIT_CAUSE_IN_USE,
+				   err_set(err, BTRKIT_BUSY,
+					   "in use by the kernel (mounted, or part of another device)"));
 	/* For a directory, that is a better message than "cannot open for writing". */
 	if (errnum == EISDIR)
 		return err_set(err, BTRKIT_INVALID, "is a directory");

@@ -59,13 +59,14 @@ static int check_loop(const struct loop *loop, uint64_t at, uint64_t len, bool b
 	if (partition_find(loop->dev, at, len, &part)) {
 		if (claim(part.path, guard))
 			return 0;
-		return err_set(err, BTRKIT_BUSY, "in use: it backs %.64s", part.path);
+		return err_because(err, BTRKIT_CAUSE_IN_USE,
+				   err_set(err, BTRKIT_BUSY, "in use: it backs %.64s", part.path));
 	}
 	snprintf(path, sizeof(path), "/dev/%s", loop->name);
 	/* Several loop devices on one file are not yet a reason to refuse. */
 	if ((below || !guard->writes) && !is_in_use(path, guard))
 		return 0;
-	return err_set(err, BTRKIT_BUSY, "in use: it backs %s", path);
+	return err_because(err, BTRKIT_CAUSE_IN_USE, err_set(err, BTRKIT_BUSY, "in use: it backs %s", path));
 }
 
 static int check_overlaps(const struct loop *loop, const struct device_ranges *own, struct guard *guard,

@@ -124,7 +124,8 @@ int io_lock_block(int fd, const struct stat *st, struct btrkit_error *err)
 		if (held_by_callers(st))
 			return 0;
 		if (i >= LOCK_TRIES)
-			return err_set(err, BTRKIT_BUSY, "in use: another program holds a lock on it");
+			return err_because(err, BTRKIT_CAUSE_LOCKED,
+					   err_set(err, BTRKIT_BUSY, "in use: another program holds a lock on it"));
 		nanosleep(&wait, NULL);
 	}
 	return 0;
@@ -137,6 +138,7 @@ int io_lock_file(int fd, uint64_t start, uint64_t len, struct btrkit_error *err)
 	if (!fcntl(fd, F_OFD_SETLK, &lock))
 		return 0;
 	if (errno == EAGAIN || errno == EACCES)
-		return err_set(err, BTRKIT_BUSY, "in use: another program holds a lock on it");
+		return err_because(err, BTRKIT_CAUSE_LOCKED,
+				   err_set(err, BTRKIT_BUSY, "in use: another program holds a lock on it"));
 	return err_system(err, errno, "cannot lock");
 }

@@ -46,8 +46,9 @@ static int read_super(struct btrkit_io *io, unsigned mirror, const struct btrkit
 	r = super_read(io, mirror, &disk, &at, err);
 	if (r == -ENXIO)
 		return mirror ? r :
-				err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: only %" PRIu64 " bytes",
-					io->size);
+				err_because(err, BTRKIT_CAUSE_NO_SUPERBLOCK,
+					    err_set(err, BTRKIT_NOT_BTRFS,
+						    "not a btrfs filesystem: only %" PRIu64 " bytes", io->size));
 	if (r)
 		return r;
 	r = super_decode(&disk, super_offset(mirror), ret, err);
@@ -205,9 +206,10 @@ static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_er
 					 .sectorsize = fs->geometry.sectorsize };
 	memcpy(fs->rules.fsid, fs->super.metadata_uuid, sizeof(fs->rules.fsid));
 	if (opts->flags & BTRKIT_OPEN_WRITE && m->n < fs->super.num_devices)
-		return err_set(err, BTRKIT_UNSUPPORTED,
-			       "filesystem has %" PRIu64 " devices, %zu given: all are needed for writing",
-			       fs->super.num_devices, m->n);
+		return err_because(err, BTRKIT_CAUSE_DEVICE_MISSING,
+				   err_set(err, BTRKIT_UNSUPPORTED,
+					   "filesystem has %" PRIu64 " devices, %zu given: all are needed for writing",
+					   fs->super.num_devices, m->n));
 	return members_admit_seeds(m, fs, err);
 }
 

@@ -84,11 +84,11 @@ static int refuse_twice(const struct members *m, size_t i, size_t j, struct btrk
 
 static int refuse_stale(const struct members *m, size_t i, struct btrkit_error *err)
 {
-	return err_set(err, BTRKIT_UNSUPPORTED,
-		       "writing is not supported: device %" PRIu64 " (%s) is stale, with generation %" PRIu64
-		       ", the filesystem has %" PRIu64,
-		       m->supers[i].devid, name_end(m, i, 60), m->supers[i].generation,
-		       m->supers[m->chosen].generation);
+	err_set(err, BTRKIT_UNSUPPORTED,
+		"writing is not supported: device %" PRIu64 " (%s) is stale, with generation %" PRIu64
+		", the filesystem has %" PRIu64,
+		m->supers[i].devid, name_end(m, i, 60), m->supers[i].generation, m->supers[m->chosen].generation);
+	return err_because(err, BTRKIT_CAUSE_DEVICE_STALE, -EOPNOTSUPP);
 }
 
 int members_choose(struct members *m, struct btrkit_error *err)
@@ -231,7 +231,9 @@ int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error
 	if (m->n == 1 && !m->present)
 		m->present = 1;
 	if (!ret && c.seeds && m->opts->flags & BTRKIT_OPEN_WRITE)
-		ret = err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: filesystem on a seed device");
+		ret = err_because(err, BTRKIT_CAUSE_FEATURE,
+				  err_set(err, BTRKIT_UNSUPPORTED,
+					  "writing is not supported: filesystem on a seed device"));
 	return ret;
 }
 

@@ -23,14 +23,20 @@ static int verify_header(const struct node_ref *ref, const void *data, struct bt
 	uint64_t generation = le64_get(h->generation), owner = le64_get(h->owner);
 
 	if (ref->level < LEVELS_MAX && h->level != ref->level)
-		return err_corrupt(err, "level", "tree block has level %u, its parent says %u", h->level, ref->level);
+		return err_because(err, BTRKIT_CAUSE_LEVEL,
+				   err_corrupt(err, "level", "tree block has level %u, its parent says %u", h->level,
+					       ref->level));
 	if (ref->generation != NODE_ANY && generation != ref->generation)
-		return err_corrupt(err, "generation", "tree block has generation %" PRIu64 ", its parent says %" PRIu64,
-				   generation, ref->generation);
+		return err_because(err, BTRKIT_CAUSE_GENERATION,
+				   err_corrupt(err, "generation",
+					       "tree block has generation %" PRIu64 ", its parent says %" PRIu64,
+					       generation, ref->generation));
 	if (!owner_allowed(ref->owner, owner))
-		return err_corrupt(err, "owner",
-				   "tree block belongs to tree %" PRIu64 ", it was reached from tree %" PRIu64, owner,
-				   ref->owner);
+		return err_because(err, BTRKIT_CAUSE_OWNER,
+				   err_corrupt(err, "owner",
+					       "tree block belongs to tree %" PRIu64
+					       ", it was reached from tree %" PRIu64,
+					       owner, ref->owner));
 	return 0;
 }
 
@@ -47,11 +53,12 @@ static int verify_first_key(const struct node_ref *ref, const void *data, struct
 	key = key_get((const struct disk_key *)(h + 1));
 	if (!key_cmp(&key, ref->first_key))
 		return 0;
-	return err_corrupt(err, "key",
-			   "first key of tree block is (%" PRIu64 " %u %" PRIu64 "), its parent says (%" PRIu64
-			   " %u %" PRIu64 ")",
-			   key.objectid, key.type, key.offset, ref->first_key->objectid, ref->first_key->type,
-			   ref->first_key->offset);
+	err_corrupt(err, "key",
+		    "first key of tree block is (%" PRIu64 " %u %" PRIu64 "), its parent says (%" PRIu64
+		    " %u %" PRIu64 ")",
+		    key.objectid, key.type, key.offset, ref->first_key->objectid, ref->first_key->type,
+		    ref->first_key->offset);
+	return err_because(err, BTRKIT_CAUSE_FIRST_KEY, -EUCLEAN);
 }
 
 int node_verify_ref(const struct node_ref *ref, const void *data, struct btrkit_error *err)
@@ -150,13 +157,17 @@ int node_verify(const struct node_rules *rules, const struct node_ref *ref, cons
 
 	rules->csum->compute(h->fsid, rules->nodesize - sizeof(h->csum), sum);
 	if (memcmp(sum, h->csum, rules->csum->size) && !also_matches(rules->also, h))
-		return err_corrupt(err, "csum", "tree block checksum mismatch");
+		return err_because(err, BTRKIT_CAUSE_CSUM, err_corrupt(err, "csum", "tree block checksum mismatch"));
 	if (!fsid_allowed(rules, h->fsid))
-		return err_corrupt(err, "fsid", "tree block belongs to another filesystem");
+		return err_because(err, BTRKIT_CAUSE_FSID,
+				   err_corrupt(err, "fsid", "tree block belongs to another filesystem"));
 	if (le64_get(h->bytenr) != ref->bytenr)
-		return err_corrupt(err, "bytenr", "tree block says its address is %" PRIu64, le64_get(h->bytenr));
+		return err_because(err, BTRKIT_CAUSE_BYTENR,
+				   err_corrupt(err, "bytenr", "tree block says its address is %" PRIu64,
+					       le64_get(h->bytenr)));
 	if (h->level >= LEVELS_MAX)
-		return err_corrupt(err, "level", "tree block has level %u", h->level);
+		return err_because(err, BTRKIT_CAUSE_LEVEL,
+				   err_corrupt(err, "level", "tree block has level %u", h->level));
 	/* Check against the parent first: with a wrong level, the contents would be misinterpreted. */
 	ret = verify_header(ref, data, err);
 	if (ret)

@@ -24,7 +24,8 @@
 
 static int refuse(const char *why, struct btrkit_error *err)
 {
-	return err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s", why);
+	return err_because(err, BTRKIT_CAUSE_FEATURE,
+			   err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s", why));
 }
 
 /* Linux resumes a balance at mount, and the trees of that have references that nothing else maintains. */
@@ -106,8 +107,11 @@ static int check_device(struct btrkit_io *io, struct btrkit_error *err)
 static int check_missing(const struct volume *v, struct btrkit_error *err)
 {
 	for (size_t i = 0; i < volume_num_devices(v); i++)
-		if (!volume_device(v, i).io)
-			return refuse("a device is missing", err);
+		if (!volume_device(v, i).io) {
+			(void)refuse("a device is missing", err);
+			err_at_devid(err, volume_device(v, i).devid);
+			return err_because(err, BTRKIT_CAUSE_DEVICE_MISSING, -EOPNOTSUPP);
+		}
 	return 0;
 }
 

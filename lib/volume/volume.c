@@ -305,7 +305,7 @@ int volume_find(const struct volume *v, uint64_t logical, uint64_t len, const st
 	if (!c || logical < c->logical || len > c->length - (logical - c->logical)) {
 		err_corrupt(err, NULL, "no chunk contains the address");
 		err_at_logical(err, logical);
-		return -EUCLEAN;
+		return err_because(err, BTRKIT_CAUSE_UNMAPPED, -EUCLEAN);
 	}
 	*ret = c;
 	return 0;

@@ -39,9 +39,10 @@ static int read_stripe(const struct how *h, unsigned stripe, uint64_t offset, vo
 	int ret;
 
 	if (!d->is.io)
-		ret = err_set(err, BTRKIT_IO, "device is missing");
+		ret = err_because(err, BTRKIT_CAUSE_DEVICE_MISSING, err_set(err, BTRKIT_IO, "device is missing"));
 	else if (h->fresh && d->stale)
-		ret = err_set(err, BTRKIT_IO, "device has an older generation than others");
+		ret = err_because(err, BTRKIT_CAUSE_DEVICE_STALE,
+				  err_set(err, BTRKIT_IO, "device has an older generation than others"));
 	else
 		ret = btrkit_io_read(d->is.io, s->physical + offset, buf, len, err);
 	if (ret) {
@@ -121,6 +122,9 @@ static void blame_copy(const struct how *h, uint64_t offset, unsigned mirror, st
 	const struct volume_stripe *s = &h->m->stripes[place.stripe];
 
 	atomic_fetch_add(&h->v->devices[s->device].damaged, 1);
+	/* What a stale device has instead, and how that differs, is chance. */
+	if (h->v->devices[s->device].stale)
+		err->cause = BTRKIT_CAUSE_DEVICE_STALE;
 	err_at_device(err, h->v->devices[s->device].is.devid, s->physical + place.offset);
 }
 

@@ -23,7 +23,7 @@ static int write_stripe(const struct volume *v, const struct volume_chunk *c, un
 	int ret;
 
 	if (!io)
-		ret = err_set(err, BTRKIT_IO, "device is missing");
+		ret = err_because(err, BTRKIT_CAUSE_DEVICE_MISSING, err_set(err, BTRKIT_IO, "device is missing"));
 	else if (has_super(physical, len))
 		ret = err_set(err, BTRKIT_INVALID, "a superblock is in the range of %zu bytes", len);
 	else

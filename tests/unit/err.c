@@ -110,6 +110,21 @@ static void a_line_is_one_line(void **state)
 	}
 }
 
+static void causes_belong_to_one_failure(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(err_because(&err, BTRKIT_CAUSE_CSUM, err_corrupt(&err, "csum", "mismatch")), -EUCLEAN);
+	assert_int_equal(err.cause, BTRKIT_CAUSE_CSUM);
+	err_at_logical(&err, 5);
+	err_name(&err, "name");
+	assert_int_equal(err.cause, BTRKIT_CAUSE_CSUM);
+	err_set(&err, BTRKIT_INVALID, "another failure");
+	assert_int_equal(err.cause, BTRKIT_CAUSE_OTHER);
+	assert_int_equal(err_because(NULL, BTRKIT_CAUSE_CSUM, -EIO), -EIO);
+}
+
 static void places_need_no_error_object(void **state)
 {
 	(void)state;
@@ -160,6 +175,7 @@ int main(void)
 		cmocka_unit_test(places_are_added_and_the_first_one_stays),
 		cmocka_unit_test(other_copies_come_last),
 		cmocka_unit_test(a_line_is_one_line),
+		cmocka_unit_test(causes_belong_to_one_failure),
 		cmocka_unit_test(places_need_no_error_object),
 		cmocka_unit_test(the_systems_words_follow_ours),
 		cmocka_unit_test(a_long_message_is_cut_and_ends),
