@@ -22,6 +22,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '../dump'))   # what the other program imports from its own directory
 SPEC = importlib.util.spec_from_file_location('dump_images', os.path.join(HERE, '../dump/peer-images.py'))
 dump_images = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(dump_images)
