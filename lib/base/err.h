@@ -47,10 +47,10 @@ static inline int err_uclean(int ret)
  * Adds the cause to an error that was just filled in, as in err_because(err, BTRKIT_CAUSE_CSUM, err_corrupt(err, ...)).
  * The functions above remove the cause of an earlier failure. @return @ret
  */
-static inline int err_because(struct btrkit_error *err, enum btrkit_cause cause, int ret)
+static inline int err_because(struct btrkit_error *to, enum btrkit_cause cause, int ret)
 {
-	if (err)
-		err->cause = cause;
+	if (to)
+		to->cause = cause;
 	return ret;
 }
 
