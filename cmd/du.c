@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cmd/du.h"
+#include "cmd/fold.h"
 #include "lib/print/usage.h"
 #include "lib/print/usage_html.h"
 
@@ -36,6 +37,7 @@ static const struct cmd_option options[] = {
 	{ OPT_RAW, "raw", NULL, "print sizes in bytes in text too" },
 	{ OPT_FORMAT, "format", "text|tsv|json", "output format: text (the default), tab-separated values,\n"
 						"or JSON Lines" },
+	CMD_VERBOSE_OPTION,
 	{ OPT_THREADS, "threads", "N", "use at most N threads (default: one for each CPU)" },
 	{ OPT_SET_MEMORY, "set-memory", "SIZE",
 	  "limit the memory for sets of owners (default: 128m)" },
@@ -44,7 +46,7 @@ static const struct cmd_option options[] = {
 };
 
 struct request {
-	bool matrix, paths, types, extents, formed, no_memory;
+	bool matrix, paths, types, extents, formed, verbose, no_memory;
 	struct du_page page;
 	struct btrkit_usage_options how;
 	struct btrkit_usage_paths_options below;
@@ -61,8 +63,7 @@ struct loaded {
 
 /* Damage is reported when it is found; the command then fails at the end. */
 struct damages {
-	const struct command *cmd;
-	const char *device;
+	struct cmd_fold fold;
 	bool terminal;
 	bool any;
 };
@@ -70,13 +71,10 @@ struct damages {
 static int tell_damage(void *ctx, const struct btrkit_error *what)
 {
 	struct damages *d = ctx;
-	char line[BTRKIT_ERROR_LINE];
 
 	if (d->terminal)
 		cmd_progress_clear();
-	/* Without what to do next, which would be repeated for each. */
-	btrkit_error_format(what, line, sizeof(line));
-	cmd_say("btrkit %s: %s: %s", d->cmd->name, d->device, line);
+	cmd_fold_tell(&d->fold, NULL, 0, what);
 	d->any = true;
 	return 0;
 }
@@ -160,7 +158,7 @@ static int load(struct request *req, struct btrkit_fs *fs, struct damages *damag
 
 static int answer(const struct command *cmd, struct request *req, struct btrkit_fs *fs)
 {
-	struct damages damages = { cmd, req->devices.at[0], false, false };
+	struct damages damages = { .fold = { .cmd = cmd, .device = req->devices.at[0], .all = req->verbose } };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
 	struct loaded l = { NULL, NULL };
@@ -171,6 +169,7 @@ static int answer(const struct command *cmd, struct request *req, struct btrkit_
 		r = print(req, fs, &l, &out, &err);
 	btrkit_usage_paths_free(l.paths);
 	btrkit_usage_free(l.usage);
+	cmd_fold_end(&damages.fold);
 	r = du_page_end(&req->page, r, &err);
 	status = cmd_end(cmd, req->devices.at[0], &out, r, &err);
 	return damages.any ? EXIT_FAILED : status;
@@ -216,6 +215,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_FORMAT:
 		req->formed = true;
 		req->print.format = cmd_format(cmd, optarg, BTRKIT_FORMAT_TSV);
+		break;
+	case 'v':
+		req->verbose = true;
 		break;
 	case OPT_THREADS:
 		req->how.threads = cmd_count(cmd, "--threads", optarg, CMD_THREADS_MAX);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/fold.h"
 
 enum {
 	OPT_TAR = 256,
@@ -24,6 +25,7 @@ static const struct cmd_option options[] = {
 	{ OPT_FLAGS, "flags", NULL, "also set inode flags" },
 	{ OPT_NO_OWNER, "no-same-owner", NULL, "let files belong to the caller, even if that is root" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "start each PATH from this subvolume (default: the top level)" },
+	CMD_VERBOSE_OPTION,
 	CMD_LINKS_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
@@ -31,6 +33,7 @@ static const struct cmd_option options[] = {
 
 struct request {
 	const struct command *cmd;
+	struct cmd_fold fold;
 	const char *directory, *tar, *subvol;
 	struct cmd_devices devices;
 	bool flags, no_owner;
@@ -59,7 +62,7 @@ static int problem(void *ctx, const char *path, size_t len, const struct btrkit_
 	struct request *req = ctx;
 
 	cmd_progress_end(&req->progress);
-	cmd_fail_path(req->cmd, req->devices.at[0], path, len, what);
+	cmd_fold_tell(&req->fold, path, len, what);
 	return 0;
 }
 
@@ -184,6 +187,9 @@ static void take_option(struct request *req, int c)
 	case OPT_NO_OWNER:
 		req->no_owner = true;
 		break;
+	case 'v':
+		req->fold.all = true;
+		break;
 	case OPT_SUBVOL:
 		req->subvol = cmd_path(req->cmd, optarg);
 		break;
@@ -203,6 +209,7 @@ static int work(struct btrkit_fs *fs, struct request *req)
 	if (req->tar && open_archive(fs, req))
 		return EXIT_FAILED;
 	ret = extract(fs, req, &result, &err);
+	cmd_fold_end(&req->fold);
 	if (!req->tar && !ret)
 		return result.problems ? EXIT_FAILED : EXIT_DONE;
 	if (!req->tar)
@@ -239,6 +246,8 @@ static int run(const struct command *cmd, int argc, char **argv)
 	if (!req.directory)
 		req.directory = ".";
 	req.devices.at[0] = argv[optind];
+	req.fold.cmd = cmd;
+	req.fold.device = req.devices.at[0];
 	req.paths = (const char *const *)argv + optind + 1;
 	req.num_paths = (size_t)(argc - optind - 1);
 	fs = cmd_files_open(cmd, &req.devices);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "cmd/fold.h"
 #include "lib/print/fiemap.h"
 
 enum {
@@ -24,13 +25,14 @@ static const struct cmd_option options[] = {
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "start each PATH from this subvolume (default: the top level)" },
 	{ OPT_FORMAT, "format", "text|tsv|json",
 	  "output format: text as in filefrag -v (the default),\ntab-separated values, or JSON Lines" },
+	CMD_VERBOSE_OPTION,
 	CMD_LINKS_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 struct request {
-	bool all, owners, stats;
+	bool all, owners, stats, verbose;
 	const char *subvol;
 	enum btrkit_format format;
 	struct cmd_devices devices;
@@ -39,7 +41,7 @@ struct request {
 };
 
 struct listing {
-	const struct command *cmd;
+	struct cmd_fold fold;
 	const struct request *req;
 	struct fiemap_printer *printer;
 	const struct btrkit_fiemap_sink *sink; /* of the printer */
@@ -84,15 +86,11 @@ static int pass_owners(void *ctx, const struct btrkit_reference *refs, size_t co
 static int report(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what)
 {
 	struct listing *l = ctx;
-	const char *device = l->req->devices.at[0];
 
 	l->failed = true;
 	if (file->inode && file->root == l->root && file->inode == l->inode)
 		fiemap_printer_break_off(l->printer);
-	if (file->path_len)
-		cmd_fail_path(l->cmd, device, file->path, file->path_len, what);
-	else
-		cmd_fail(l->cmd, device, what);
+	cmd_fold_tell(&l->fold, file->path_len ? file->path : NULL, file->path_len, what);
 	return 0;
 }
 
@@ -142,7 +140,9 @@ static void say_stats(const struct btrkit_fiemap_stats *s)
 static int print(const struct command *cmd, const struct request *req, struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct listing l = { .cmd = cmd, .req = req };
+	/* Paths that were given are each answered. */
+	struct listing l = { .fold = { cmd, req->devices.at[0], req->verbose || !req->all, true, { { 0 } } },
+			     .req = req };
 	const struct btrkit_fiemap_sink sink = { begin_file, pass_extents, &l, req->owners ? pass_owners : NULL,
 						 report };
 	struct cmd_output out = { 0 };
@@ -156,6 +156,7 @@ static int print(const struct command *cmd, const struct request *req, struct bt
 	}
 	/* Without any file a header alone would look like an empty listing. */
 	ended = fiemap_printer_finish(l.printer, !ret && (!l.failed || l.any));
+	cmd_fold_end(&l.fold);
 	status = cmd_end(cmd, req->devices.at[0], &out, ret ? ret : ended, &err);
 	if (l.failed)
 		status = cmd_failed(cmd);
@@ -172,6 +173,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		break;
 	case OPT_OWNERS:
 		req->owners = true;
+		break;
+	case 'v':
+		req->verbose = true;
 		break;
 	case OPT_STATS:
 		req->stats = true;

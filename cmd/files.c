@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cmd/cmd.h"
+#include "cmd/fold.h"
 #include "lib/print/ls.h"
 #include "lib/print/stat.h"
 
@@ -24,6 +25,7 @@ static const struct cmd_option ls_options[] = {
 	{ 'R', "recursive", NULL, "also list the directories and subvolumes below" },
 	{ 'd', "directory", NULL, "list directories themselves, not their entries" },
 	{ 'i', "inode", NULL, "also print the number of each inode" },
+	CMD_VERBOSE_OPTION,
 	OPTIONS_SUBVOL,
 	OPTIONS_FORMAT,
 	CMD_LINKS_OPTION,
@@ -47,7 +49,7 @@ static const struct cmd_option cat_options[] = {
 };
 
 struct request {
-	const struct command *cmd;
+	struct cmd_fold fold;
 	unsigned flags; /* PRINT_LS_* */
 	const char *subvol;
 	enum btrkit_format format;
@@ -78,6 +80,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case 'i':
 		req->flags |= PRINT_LS_INODE;
 		break;
+	case 'v':
+		req->fold.all = true;
+		break;
 	case OPT_SUBVOL:
 		req->subvol = cmd_path(cmd, optarg);
 		break;
@@ -90,10 +95,28 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	}
 }
 
+/* Reports a failure for one of several paths, and continues with the others. */
+static int problem(void *ctx, const char *path, size_t len, const struct btrkit_error *what)
+{
+	struct request *req = ctx;
+
+	req->failed = true;
+	cmd_fold_tell(&req->fold, path, len, what);
+	return 0;
+}
+
+static int ls(struct request *req, struct btrkit_error *err)
+{
+	const struct print_ls_options opts = { req->flags, req->format, problem, req };
+
+	return print_ls(req->fs, req->root, req->paths, req->num_paths, &opts, cmd_write, &req->out, err);
+}
+
 static int run(const struct command *cmd, int argc, char **argv, int min, work_fn work)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct request req = { .cmd = cmd };
+	/* Of stat and cat, each path was given, and is answered. */
+	struct request req = { .fold = { .cmd = cmd, .all = work != ls } };
 	int c, ret, status = EXIT_FAILED;
 
 	if (cmd_devices_begin(cmd, argc, &req.devices))
@@ -104,7 +127,7 @@ static int run(const struct command *cmd, int argc, char **argv, int min, work_f
 	cmd_check_paths(cmd, argc, argv, optind + 1);
 	if ((req.flags & PRINT_LS_RECURSIVE) && (req.flags & PRINT_LS_DIRECTORY))
 		cmd_usage_error(cmd, "--recursive and --directory cannot be combined");
-	req.devices.at[0] = argv[optind];
+	req.fold.device = req.devices.at[0] = argv[optind];
 	req.paths = (const char *const *)argv + optind + 1;
 	req.num_paths = (size_t)(argc - optind - 1);
 	req.fs = cmd_files_open(cmd, &req.devices);
@@ -112,28 +135,12 @@ static int run(const struct command *cmd, int argc, char **argv, int min, work_f
 		ret = cmd_find_subvolume(req.fs, req.subvol, &req.root, &err);
 		if (!ret)
 			ret = work(&req, &err);
+		cmd_fold_end(&req.fold);
 		status = cmd_end(cmd, req.devices.at[0], &req.out, ret, &err);
 	}
 	btrkit_fs_close(req.fs);
 	cmd_devices_end(&req.devices);
 	return req.failed ? EXIT_FAILED : status;
-}
-
-/* Reports a failure for one of several paths, and continues with the others. */
-static int problem(void *ctx, const char *path, size_t len, const struct btrkit_error *what)
-{
-	struct request *req = ctx;
-
-	req->failed = true;
-	cmd_fail_path(req->cmd, req->devices.at[0], path, len, what);
-	return 0;
-}
-
-static int ls(struct request *req, struct btrkit_error *err)
-{
-	const struct print_ls_options opts = { req->flags, req->format, problem, req };
-
-	return print_ls(req->fs, req->root, req->paths, req->num_paths, &opts, cmd_write, &req->out, err);
 }
 
 static int run_ls(const struct command *cmd, int argc, char **argv)

@@ -65,13 +65,37 @@ struct btrkit_finding {
 	uint64_t times;
 };
 
+/** Maximum number of addresses, and of trees, that a struct btrkit_check_fold lists. Since: 0.2 */
+#define BTRKIT_CHECK_FOLD_LISTED 4
+
+/**
+ * Findings of one code about bad copies of tree blocks or data, with one cause, on one device: at least two if the
+ * device is missing or stale, more than eight with another cause. Valid only during the call. Since: 0.2
+ */
+struct btrkit_check_fold {
+	const struct btrkit_check_code *code;
+	enum btrkit_cause cause;
+	uint64_t devid;		     /**< number of the device; 0: none is known */
+	uint64_t findings;	     /**< their number */
+	uint64_t bytes;		     /**< of the blocks or sectors that they are about, a copy each */
+	uint64_t last;		     /**< the highest logical address; the lowest is addresses[0] */
+	unsigned num_addresses;	     /**< number of the following */
+	unsigned num_trees;	     /**< number of the following; BTRKIT_CHECK_FOLD_LISTED + 1: there are more */
+	uint64_t addresses[BTRKIT_CHECK_FOLD_LISTED]; /**< the lowest logical addresses */
+	uint64_t trees[BTRKIT_CHECK_FOLD_LISTED];     /**< the lowest objectids of the trees that have the blocks */
+	struct btrkit_error what;    /**< the first finding */
+	uint64_t reserved[4];	     /**< 0 */
+};
+
 /** Flags of struct btrkit_check_options. Since: 0.1 */
 enum btrkit_check_flags {
 	/**
 	 * Read all data that has checksums, every copy of it, decompress what is compressed, and verify parity. A
 	 * filesystem with a raid-stripe-tree is refused with -EOPNOTSUPP.
 	 */
-	BTRKIT_CHECK_DATA = 1 << 0
+	BTRKIT_CHECK_DATA = 1 << 0,
+	/** Findings that are passed to @c fold are not passed to @c finding, too. Needs @c fold. Since: 0.2 */
+	BTRKIT_CHECK_FOLDED = 1 << 1
 };
 
 /** Options of btrkit_check(). Initialise with BTRKIT_CHECK_OPTIONS_INIT. Since: 0.1 */
@@ -99,6 +123,12 @@ struct btrkit_check_options {
 	int (*finding)(void *ctx, const struct btrkit_finding *f);
 	/** Receives the number @p n of findings of a code beyond those reported. May be NULL. */
 	int (*more)(void *ctx, const struct btrkit_check_code *code, uint64_t n);
+	/**
+	 * Receives what findings have in common, so that a missing or stale device is one finding and not one for each
+	 * block: before the other findings of that code. If there are too many causes and devices, nothing is folded.
+	 * May be NULL. Since: 0.2
+	 */
+	int (*fold)(void *ctx, const struct btrkit_check_fold *f);
 	void *ctx;
 	uint64_t reserved[4];	/**< 0 */
 };
@@ -112,7 +142,14 @@ struct btrkit_check_result {
 	uint64_t extents;			    /**< data extents */
 	uint64_t data;				    /**< bytes of data whose checksums were verified, per copy */
 	uint64_t table_bytes;			    /**< maximum memory of the tables */
-	uint64_t reserved[8];	/**< 0 */
+	/**
+	 * If tree blocks were lost, what the extent tree has and nothing else led to: the extent of the loss, such as
+	 * all blocks below the root of a lost tree. Otherwise 0. Since: 0.2
+	 */
+	uint64_t unreached_blocks;
+	uint64_t unreached_extents;		    /**< the same for data extents that lack references. Since: 0.2 */
+	uint64_t unreached_data;		    /**< bytes of these. Since: 0.2 */
+	uint64_t reserved[5];	/**< 0 */
 };
 
 /**
@@ -120,7 +157,8 @@ struct btrkit_check_result {
  * threads may read the filesystem meanwhile, but must not change it: changes would be reported as damage.
  *
  * @param ret	receives statistics; may be NULL
- * @return 0: the check is complete, whatever was found; -EINVAL: unknown flags; -EOPNOTSUPP: see BTRKIT_CHECK_DATA;
+ * @return 0: the check is complete, whatever was found; -EINVAL: unknown flags, or BTRKIT_CHECK_FOLDED without
+ *	   @c fold; -EOPNOTSUPP: see BTRKIT_CHECK_DATA;
  *	   -EBUSY: a transaction is open; -ENOMEM; -ENOSPC or another errno of the spill file; or what a callback in @p
  *	   opts returned
  * Since: 0.1

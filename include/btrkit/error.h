@@ -94,6 +94,15 @@ struct btrkit_error {
 
 #define BTRKIT_ERROR_INIT BTRKIT_ZEROS
 
+/**
+ * Returns the name of a cause in text and JSON, such as "device-missing".
+ *
+ * @param cause	the cause
+ * @return a constant string; NULL: no such cause
+ * Since: 0.2
+ */
+const char *btrkit_cause_name(enum btrkit_cause cause);
+
 /** Buffer size that holds any line of btrkit_error_format(), in bytes. Since: 0.1 */
 #define BTRKIT_ERROR_LINE 4096
 

@@ -42,6 +42,31 @@ int err_errno(enum btrkit_code code)
 	return -EINVAL;
 }
 
+const char *btrkit_cause_name(enum btrkit_cause cause)
+{
+	static const char *const names[] = {
+		[BTRKIT_CAUSE_OTHER] = "other",
+		[BTRKIT_CAUSE_NO_SUPERBLOCK] = "no-superblock",
+		[BTRKIT_CAUSE_UNDO_UNFINISHED] = "undo-unfinished",
+		[BTRKIT_CAUSE_FEATURE] = "feature",
+		[BTRKIT_CAUSE_LOG_TREE] = "log-tree",
+		[BTRKIT_CAUSE_DEVICE_MISSING] = "device-missing",
+		[BTRKIT_CAUSE_DEVICE_STALE] = "device-stale",
+		[BTRKIT_CAUSE_IN_USE] = "in-use",
+		[BTRKIT_CAUSE_LOCKED] = "locked",
+		[BTRKIT_CAUSE_UNMAPPED] = "unmapped",
+		[BTRKIT_CAUSE_CSUM] = "csum",
+		[BTRKIT_CAUSE_FSID] = "fsid",
+		[BTRKIT_CAUSE_BYTENR] = "bytenr",
+		[BTRKIT_CAUSE_OWNER] = "owner",
+		[BTRKIT_CAUSE_LEVEL] = "level",
+		[BTRKIT_CAUSE_GENERATION] = "generation",
+		[BTRKIT_CAUSE_FIRST_KEY] = "first-key",
+	};
+
+	return (unsigned)cause < sizeof(names) / sizeof(names[0]) ? names[cause] : NULL;
+}
+
 static enum btrkit_code code_of_errno(int errnum)
 {
 	switch (errnum) {

@@ -12,6 +12,7 @@
 #include "lib/check/data/data.h"
 #include "lib/check/files/leaves.h"
 #include "lib/check/findings.h"
+#include "lib/check/folds.h"
 #include "lib/check/hand_out.h"
 #include "lib/check/log/log.h"
 #include "lib/check/log/log_ranges.h"
@@ -65,6 +66,7 @@ static void release(struct check *c)
 {
 	for (size_t i = 0; i < CHECK_NUM_CODES; i++)
 		free(c->findings[i].at);
+	check_folds_release(c);
 	check_tables_release(&c->tables);
 	free(c->roots.at);
 	free(c->groups.at);
@@ -84,8 +86,10 @@ int btrkit_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, 
 	struct check *c;
 	int r;
 
-	if (opts && opts->flags & ~(unsigned)BTRKIT_CHECK_DATA)
+	if (opts && opts->flags & ~(unsigned)(BTRKIT_CHECK_DATA | BTRKIT_CHECK_FOLDED))
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", opts->flags);
+	if (opts && opts->flags & BTRKIT_CHECK_FOLDED && !opts->fold)
+		return err_set(err, BTRKIT_INVALID, "BTRKIT_CHECK_FOLDED without a fold callback");
 	r = fs_check_committed(fs, err);
 	if (r)
 		return r;

@@ -10,6 +10,7 @@
 
 #include "lib/check/codes.h"
 #include "lib/check/findings.h"
+#include "lib/check/folds.h"
 #include "lib/check/state.h"
 
 void *check_list_add(struct check *c, struct array *list, size_t size)
@@ -106,21 +107,18 @@ static size_t find_finding(const struct check_findings *l, const struct check_fi
 	return low;
 }
 
-/* The caller holds the lock. */
-static void insert_finding(struct check *c, enum check_code code, const struct check_finding *f)
+bool check_insert_finding(struct check *c, struct check_findings *l, size_t most, const struct check_finding *f)
 {
-	struct check_findings *l = &c->findings[code];
-	const size_t most = c->opts.repeats;
 	bool same;
 	const size_t at = find_finding(l, f, &same);
 
 	if (same) {
-		l->at[at].times++;
-		return;
+		l->at[at].times += f->times;
+		return false;
 	}
 	l->total++;
 	if (at == most)
-		return;
+		return true;
 	if (l->n == l->room) {
 		const size_t room = l->room ? 2 * l->room : 4;
 		struct check_finding *more = reallocarray(l->at, room, sizeof(*more));
@@ -129,7 +127,7 @@ static void insert_finding(struct check *c, enum check_code code, const struct c
 			struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 			fail(c, err_nomem(&err), &err);
-			return;
+			return false;
 		}
 		l->at = more;
 		l->room = room;
@@ -139,13 +137,15 @@ static void insert_finding(struct check *c, enum check_code code, const struct c
 	memmove(&l->at[at + 1], &l->at[at], (l->n - at) * sizeof(*l->at));
 	l->at[at] = *f;
 	l->n++;
+	return true;
 }
 
 static void store_finding(struct check *c, enum check_code code, struct check_finding *f)
 {
 	f->times = 1;
 	pthread_mutex_lock(&c->lock);
-	insert_finding(c, code, f);
+	if (!check_folds_take(c, code, f) || !(c->opts.flags & BTRKIT_CHECK_FOLDED))
+		check_insert_finding(c, &c->findings[code], c->opts.repeats, f);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -201,6 +201,7 @@ void check_report_at(struct check *c, enum check_code code, const struct check_l
 		err_at_device(&what, at->devid, at->physical);
 	else if (at->devid)
 		err_at_devid(&what, at->devid);
+	what.cause = at->cause;
 	if (at->values)
 		check_report_values(c, code, &what, at->values[0], at->values[1]);
 	else

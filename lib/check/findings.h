@@ -18,6 +18,11 @@ void check_report(struct check *c, enum check_code code, const struct btrkit_err
 /* Reports a finding with the value found and the value expected. */
 void check_report_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
 			 uint64_t expected);
+/*
+ * Inserts a finding into a list, which keeps the first @most by location. The caller holds the lock.
+ * @return whether it is new; false, too, after check_fail()
+ */
+bool check_insert_finding(struct check *c, struct check_findings *l, size_t most, const struct check_finding *f);
 /* Withdraws a finding with the same message and location whose two values differ by @apart. */
 void check_withdraw(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t apart);
 /* Reports a finding with a new message and the location in @at, whose unused fields are 0 or NULL. */
@@ -27,6 +32,7 @@ struct check_location {
 	const char *field;
 	uint64_t devid, physical; /* devid 0: no device; physical 0: no address on it */
 	const uint64_t *values;	  /* found and expected, or NULL */
+	enum btrkit_cause cause;
 };
 void check_report_at(struct check *c, enum check_code code, const struct check_location *at, const char *fmt, ...)
 	BTRKIT_PRINTF(4, 5);

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 #include "lib/check/codes.h"
+#include "lib/check/folds.h"
 #include "lib/check/path.h"
 #include "lib/check/state.h"
 
 static int hand_out_code(struct check *c, enum check_code code, const struct btrkit_check_code *public)
 {
 	const struct check_findings *l = &c->findings[code];
-	int ret = 0;
+	int ret = check_folds_hand_out(c, code, public);
 
 	c->result.findings[public->severity] += l->total;
 	for (size_t i = 0; !ret && i < l->n && c->opts.finding; i++) {
@@ -33,6 +34,7 @@ int check_hand_out(struct check *c)
 	const struct btrkit_check_code *codes = btrkit_check_codes(&n);
 	int ret = 0;
 
+	check_folds_settle(c);
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = hand_out_code(c, (enum check_code)i, &codes[i]);
 	return ret;

@@ -60,6 +60,19 @@ struct check_findings {
 	uint64_t total;
 };
 
+/* Findings of one code with one cause on one device. */
+struct check_fold {
+	enum check_code code;
+	enum btrkit_cause cause;
+	uint64_t devid;
+	struct check_findings list;
+	uint64_t last;
+	unsigned num_addresses, num_trees;
+	uint64_t addresses[BTRKIT_CHECK_FOLD_LISTED], trees[BTRKIT_CHECK_FOLD_LISTED];
+};
+
+#define CHECK_FOLDS_MAX 64u
+
 struct check {
 	struct btrkit_fs *fs;
 	struct btrkit_check_options opts;
@@ -72,6 +85,9 @@ struct check {
 	int failed; /* the first failure that ends the check, a negative errno */
 	struct btrkit_error failure;
 	struct check_findings findings[CHECK_NUM_CODES];
+	struct check_fold *folds; /* CHECK_FOLDS_MAX, allocated with the first */
+	size_t num_folds;
+	bool too_many_folds; /* nothing is folded, so that the result does not depend on which came first */
 	uint64_t done, due; /* for progress: tree blocks, and with --data also data in units of the block size */
 
 	struct check_tables tables; /* extents and blocks */

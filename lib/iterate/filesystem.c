@@ -130,6 +130,13 @@ static int tell_more(void *ctx, const struct btrkit_check_code *code, uint64_t n
 	return sink->opts->more(sink->opts->ctx, code, n);
 }
 
+static int tell_fold(void *ctx, const struct btrkit_check_fold *f)
+{
+	const struct finding_sink *sink = ctx;
+
+	return sink->opts->fold(sink->opts->ctx, f);
+}
+
 /* All findings are there from the beginning. */
 static int no_more_findings(struct btrkit_iter *it, struct btrkit_error *err)
 {
@@ -154,6 +161,7 @@ int btrkit_iter_findings(struct btrkit_fs *fs, const struct btrkit_check_options
 		return r;
 	own.finding = add_finding;
 	own.more = own.more ? tell_more : NULL;
+	own.fold = own.fold ? tell_fold : NULL;
 	own.ctx = &sink;
 	r = iterate_result(sink.it, btrkit_check(fs, &own, result, err), err);
 	if (r)

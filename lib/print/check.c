@@ -33,6 +33,8 @@ static void emit_places(struct emit *e, const struct btrkit_error *what)
 		emit_u64(e, "slot", "", what->slot);
 	if (what->places & BTRKIT_AT_KEY)
 		key_emit(e, "key", "", &what->key);
+	if (what->cause)
+		emit_word(e, "cause", btrkit_cause_name(what->cause));
 	if (what->field[0])
 		emit_name(e, "field", "", what->field, strlen(what->field));
 	if (what->copies[0])
@@ -86,6 +88,55 @@ static int print_more(void *ctx, const struct btrkit_check_code *code, uint64_t 
 	return emit_failed(e);
 }
 
+static void emit_numbers(struct emit *e, const char *key, const char *word, const uint64_t *at, unsigned n)
+{
+	if (n > BTRKIT_CHECK_FOLD_LISTED)
+		n = BTRKIT_CHECK_FOLD_LISTED;
+	emit_array(e, key);
+	for (unsigned i = 0; i < n; i++)
+		emit_u64(e, NULL, i ? ", " : word, at[i]);
+	emit_array_end(e);
+}
+
+/* What the findings have in common, and for a device what can be done. */
+static void emit_cause(struct emit *e, const struct btrkit_check_fold *f)
+{
+	if (f->cause == BTRKIT_CAUSE_DEVICE_MISSING)
+		emit_textf(e, ": device %" PRIu64 " is missing", f->devid);
+	else if (f->cause == BTRKIT_CAUSE_DEVICE_STALE)
+		emit_textf(e, ": device %" PRIu64 " is stale, it missed the last writes", f->devid);
+	else if (f->devid)
+		emit_textf(e, ": %s, device %" PRIu64, f->what.message, f->devid);
+	else
+		emit_textf(e, ": %s", f->what.message);
+	emit_word(e, "cause", btrkit_cause_name(f->cause));
+	if (f->devid && e->form == EMIT_JSON)
+		emit_u64(e, "devid", "", f->devid);
+}
+
+static int print_fold(void *ctx, const struct btrkit_check_fold *f)
+{
+	struct emit *e = ctx;
+
+	emit_object(e, NULL);
+	emit_code(e, "fold", f->code);
+	emit_cause(e, f);
+	emit_u64(e, "times", ": ", f->findings);
+	emit_u64(e, "bytes", " findings, ", f->bytes);
+	emit_numbers(e, "trees", f->num_trees > 1 ? " bytes, trees " : " bytes, tree ", f->trees, f->num_trees);
+	if (f->num_trees > BTRKIT_CHECK_FOLD_LISTED)
+		emit_text(e, " and more");
+	emit_u64(e, "last", ", up to block ", f->last);
+	emit_numbers(e, "first", ", the first at ", f->addresses, f->num_addresses);
+	if (f->cause == BTRKIT_CAUSE_DEVICE_MISSING)
+		emit_text(e, "; give it with --device");
+	else if (f->cause == BTRKIT_CAUSE_DEVICE_STALE)
+		emit_text(e, "; mount it with all devices and run btrfs scrub");
+	emit_text(e, "\n");
+	emit_object_end(e);
+	return emit_failed(e);
+}
+
 static void print_verdict(struct emit *e, const struct btrkit_check_result *r)
 {
 	const uint64_t refused = r->findings[BTRKIT_CHECK_REFUSED], wrong = r->findings[BTRKIT_CHECK_MISBEHAVES];
@@ -112,6 +163,12 @@ static void print_summary(struct emit *e, const struct btrkit_check_result *r, b
 		emit_u64(e, "data", ", ", r->data);
 		emit_text(e, " bytes of data");
 	}
+	if (r->unreached_blocks || r->unreached_extents || e->form == EMIT_JSON) {
+		emit_u64(e, "unreached_blocks", ", not reached because of lost blocks: ", r->unreached_blocks);
+		emit_u64(e, "unreached_extents", " tree blocks, ", r->unreached_extents);
+		emit_u64(e, "unreached_data", " data extents of ", r->unreached_data);
+		emit_text(e, " bytes");
+	}
 	if (e->form == EMIT_JSON) {
 		for (unsigned i = 0; i < BTRKIT_CHECK_SEVERITIES; i++)
 			emit_u64(e, btrkit_check_severity_name((enum btrkit_check_severity)i), "", r->findings[i]);
@@ -136,6 +193,11 @@ int print_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, e
 		own = *opts;
 	own.finding = print_finding;
 	own.more = print_more;
+	/* JSON has the single findings as well. Text has them if their number is given. */
+	if (format == BTRKIT_FORMAT_JSON || !own.repeats)
+		own.fold = print_fold;
+	if (format != BTRKIT_FORMAT_JSON && !own.repeats)
+		own.flags |= BTRKIT_CHECK_FOLDED;
 	own.ctx = &e;
 	r = btrkit_check(fs, &own, &result, err);
 	if (!r)

@@ -60,6 +60,14 @@ void volume_set_stale(struct volume *v, size_t device)
 	v->some_stale = true;
 }
 
+bool volume_is_stale(const struct volume *v, uint64_t devid)
+{
+	for (size_t i = 0; v->some_stale && i < v->num_devices; i++)
+		if (v->devices[i].stale && v->devices[i].is.devid == devid)
+			return true;
+	return false;
+}
+
 struct volume *volume_release(struct volume *v)
 {
 	if (!v)

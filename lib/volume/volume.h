@@ -25,6 +25,8 @@ int volume_create(struct btrkit_io *const *devices, const struct super *supers, 
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Marks a device as stale: it was missing when the other devices were last written. */
 void volume_set_stale(struct volume *v, size_t device);
+/* Whether the device of that number is known to be stale. */
+bool volume_is_stale(const struct volume *v, uint64_t devid);
 /* Sets the callback for copies that could not be used. */
 void volume_watch(struct volume *v, btrkit_bad_read_fn bad_read, void *ctx);
 /* Frees the volume and closes the devices. @v may be NULL. */

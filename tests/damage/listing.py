@@ -36,11 +36,11 @@ def by_file(rows):
 
 def listed(path):
     """The rows of each file, which are the same in every format, and the errors."""
-    rows, lines = fiemap(path, '-a', '--format=tsv', path)
-    objects, same = fiemap(path, '-a', '--format=json', path)
+    rows, lines = fiemap(path, '-av', '--format=tsv', path)
+    objects, same = fiemap(path, '-av', '--format=json', path)
     objects = [json.loads(line) for line in objects]
     assert same == lines and len(objects) == (len(rows) + 1 if rows or not lines else 0), (lines, objects)
-    text, same = fiemap(path, '-a', path)
+    text, same = fiemap(path, '-av', path)
     assert same == lines
     # A file of which only some rows are listed has no number of extents.
     begun = sum(line.startswith(b'File size of ') for line in text)

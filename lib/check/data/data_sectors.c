@@ -125,13 +125,20 @@ static void report_sector(struct sectors *s, size_t i)
 			continue;
 		at.devid = copy.devid;
 		at.physical = copy.physical;
+		at.cause = volume_is_stale(c->fs->volume, copy.devid) ? BTRKIT_CAUSE_DEVICE_STALE : BTRKIT_CAUSE_CSUM;
 		check_report_at(c, can ? CHECK_DATA_COPY : CHECK_DATA_CSUM, &at,
 				can ? "data checksum mismatch or read error in one copy, but the data is recoverable" :
 				      "data checksum mismatch or read error, and the data is not recoverable");
 	}
-	/* All copies are on missing devices. */
-	if (!can && !s->bad[i])
-		check_report_at(c, CHECK_DATA_CSUM, &at, "no copy of the data can be read");
+	if (can || s->bad[i])
+		return;
+	/* All copies are on missing devices; that of the first is told. */
+	at.cause = BTRKIT_CAUSE_DEVICE_MISSING;
+	if (!volume_map(c->fs->volume, logical, c->items.sectorsize, 0, &copy, NULL)) {
+		at.devid = copy.devid;
+		at.physical = copy.physical;
+	}
+	check_report_at(c, CHECK_DATA_CSUM, &at, "no copy of the data can be read");
 }
 
 static void check_sectors(struct sectors *s)

@@ -17,6 +17,9 @@ static void report_copy(void *ctx, const struct node_ref *ref, const struct copy
 {
 	struct btrkit_error what = *why;
 
+	/* What it has instead of the block, and how that differs, is chance. */
+	if (volume_is_stale(((const struct check *)ctx)->fs->volume, copy->devid))
+		what.cause = BTRKIT_CAUSE_DEVICE_STALE;
 	err_at_device(&what, copy->devid, copy->physical);
 	err_at_logical(&what, ref->bytenr);
 	err_at_tree(&what, ref->owner);

@@ -308,6 +308,24 @@ static void check_kinds(struct check *c)
 	}
 }
 
+/* Counts what only lost blocks lead to, which is the extent of the loss: everything below the root of a lost tree. */
+static void count_unreached(struct check *c)
+{
+	for (size_t i = 0; i < c->tables.blocks.n; i++) {
+		const struct check_block *b = check_block_at(&c->tables, i);
+
+		c->result.unreached_blocks += !(b->state & CHECK_REACHED) && !(b->tagged & CHECK_BLOCK_STRAY);
+	}
+	for (size_t i = 0; i < c->tables.extents.n; i++) {
+		const struct check_extent *e = check_extent_at(&c->tables, i);
+
+		if (!e->sum || e->tagged & CHECK_EXTENT_DOUBT)
+			continue;
+		c->result.unreached_extents++;
+		c->result.unreached_data += (uint64_t)e->sectors * c->items.sectorsize;
+	}
+}
+
 int check_refs(struct check *c)
 {
 	struct refs r = { .c = c };
@@ -315,6 +333,8 @@ int check_refs(struct check *c)
 	check_kinds(c);
 	if (c->extents_lost)
 		return 0;
+	if (c->blocks_lost)
+		count_unreached(c);
 	for (unsigned times = 0; !check_failed(c); times++) {
 		find_wanted(&r);
 		if (!r.wanted.n)

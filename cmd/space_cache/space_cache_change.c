@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cmd/mount_options.h"
-#include "cmd/space_cache.h"
+#include "cmd/space_cache/space_cache.h"
 
 static const char *const kinds[] = { "none", "v1", "v2" };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/print/space.h"
-#include "cmd/space_cache.h"
+#include "cmd/space_cache/space_cache.h"
 
 enum {
 	OPT_FORMAT = 256,

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cmd/fold.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Damage of one cause on one device that is printed when it is met: what a missing device takes needs no list. */
+#define SHOWN_BLOCKS 0u	/* blocks on a missing or stale device */
+#define SHOWN_NAMES 3u	/* files that lose something with it */
+#define SHOWN_OTHERS 8u
+
+static bool of_device(const struct btrkit_error *what)
+{
+	return what->cause == BTRKIT_CAUSE_DEVICE_MISSING || what->cause == BTRKIT_CAUSE_DEVICE_STALE;
+}
+
+/* @advise: with what can be done next, which is not to be repeated for each */
+static void print(const struct cmd_fold *f, const char *path, size_t len, const struct btrkit_error *what, bool advise)
+{
+	char line[BTRKIT_ERROR_LINE];
+
+	if (path) {
+		cmd_fail_path(f->cmd, f->device, path, len, what);
+		return;
+	}
+	if (advise) {
+		cmd_fail(f->cmd, f->device, what);
+		return;
+	}
+	btrkit_error_format(what, line, sizeof(line));
+	cmd_say("btrkit %s: %s: %s", f->cmd->name, f->device, line);
+}
+
+/* @return NULL: not to be folded */
+static struct cmd_folded *kind_of(struct cmd_fold *f, const struct btrkit_error *what)
+{
+	for (size_t i = 0; what->cause && !f->all && i < CMD_FOLDS; i++) {
+		struct cmd_folded *k = &f->kinds[i];
+
+		if (!k->times)
+			*k = (struct cmd_folded){ .cause = what->cause, .devid = what->devid };
+		if (k->cause == what->cause && k->devid == what->devid)
+			return k;
+	}
+	return NULL;
+}
+
+static void note_place(struct cmd_folded *k, const struct btrkit_error *what)
+{
+	if (!(what->places & BTRKIT_AT_LOGICAL))
+		return;
+	if (!k->placed || what->logical < k->low)
+		k->low = what->logical;
+	if (!k->placed || what->logical > k->high)
+		k->high = what->logical;
+	k->placed = true;
+}
+
+void cmd_fold_tell(struct cmd_fold *f, const char *path, size_t len, const struct btrkit_error *what)
+{
+	const unsigned shown = !of_device(what) ? SHOWN_OTHERS : path ? SHOWN_NAMES : SHOWN_BLOCKS;
+	struct cmd_folded *k = kind_of(f, what);
+
+	if (!k || k->times++ < shown) {
+		print(f, path, len, what, f->advise && (!k || k->times == 1));
+		return;
+	}
+	note_place(k, what);
+	/* One alone is printed at the end as it is. */
+	if (k->folded++)
+		return;
+	k->first = *what;
+	k->path = path ? strndup(path, len) : NULL;
+}
+
+static void print_folded(const struct cmd_fold *f, const struct cmd_folded *k)
+{
+	const char *next = k->cause == BTRKIT_CAUSE_DEVICE_MISSING ? "; give it with --device" :
+			   k->cause == BTRKIT_CAUSE_DEVICE_STALE ? "; mount it with all devices and run btrfs scrub" :
+								   "";
+	char what[64], place[80] = "";
+
+	if (of_device(&k->first))
+		snprintf(what, sizeof(what), "device %" PRIu64 " is %s", k->devid,
+			 k->cause == BTRKIT_CAUSE_DEVICE_MISSING ? "missing" : "stale");
+	else if (k->devid)
+		snprintf(what, sizeof(what), "device %" PRIu64 ", %s", k->devid, btrkit_cause_name(k->cause));
+	else
+		snprintf(what, sizeof(what), "%s", btrkit_cause_name(k->cause));
+	if (k->placed && k->low == k->high)
+		snprintf(place, sizeof(place), ", block %" PRIu64, k->low);
+	else if (k->placed)
+		snprintf(place, sizeof(place), ", blocks %" PRIu64 " to %" PRIu64, k->low, k->high);
+	cmd_say("btrkit %s: %s: %s: %" PRIu64 "%s places that cannot be read%s (--verbose lists them)%s", f->cmd->name,
+		f->device, what, k->folded, k->times > k->folded ? " more" : "", place, next);
+}
+
+void cmd_fold_end(struct cmd_fold *f)
+{
+	for (size_t i = 0; i < CMD_FOLDS && f->kinds[i].times; i++) {
+		struct cmd_folded *k = &f->kinds[i];
+
+		if (k->folded == 1)
+			print(f, k->path, k->path ? strlen(k->path) : 0, &k->first, f->advise && k->times == 1);
+		else if (k->folded)
+			print_folded(f, k);
+		free(k->path);
+	}
+}
