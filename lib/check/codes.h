@@ -101,7 +101,7 @@
 	CODE(STRIPE_MISSING, "STRIPE-MISSING", REFUSED, "the stripe tree lacks the location of data")       \
 	CODE(STRIPE_EXTENT, "STRIPE-EXTENT", LEFTOVER, "the stripe tree has a location for space without data")
 #define CHECK_CODES_SPACE(CODE)                                                                                       \
-	CODE(GROUP_USED, "GROUP-USED", MISBEHAVES, "the used bytes of a block group are not the sum of its extents")  \
+	CODE(GROUP_USED, "GROUP-USED", REFUSED, "the used bytes of a block group are not the sum of its extents")  \
 	CODE(BYTES_USED, "BYTES-USED", MISBEHAVES, "the used bytes in the superblock are not the sum of all extents") \
 	CODE(SPACE_FEATURE, "SPACE-FEATURE", REFUSED, "the free space tree and its feature bit are not both present") \
 	CODE(SPACE_INFO, "SPACE-INFO", REFUSED,                                                                       \
@@ -196,7 +196,7 @@
 	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES,                                                               \
 	     "the items of quota groups are invalid or contradict each other")                                         \
 	CODE(QGROUP_STATUS, "QGROUP-STATUS", REFUSED,                                                                  \
-	     "the quota status is at a wrong key, or keeps Linux from mounting")                                       \
+	     "the quota status is missing or misplaced, or keeps Linux from mounting")                               \
 	CODE(QGROUP_STALE, "QGROUP-STALE", LEFTOVER, "the counters of quota groups are from another commit")           \
 	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                                           \
 	     "a relation of quota groups is recorded one way only, or is impossible")                                  \

@@ -6,10 +6,12 @@
  * /modules contains the kernel modules; /modules/list has their names in load order. /images/NAME has the nonzero parts
  * of an image: its size, then runs of offset, length and bytes. /cases has a line for each case: number, NAME, changes
  * as OFFSET:HEX. From the case given as "from=N" on the kernel command line, each one is mounted read-only, read,
- * mounted for writing, written to, balanced, emptied and unmounted. Output on the console:
+ * mounted for writing, written to, balanced, emptied and unmounted. With "answer" on the command line, a case with an
+ * even number is mounted read-only instead, and one with an odd number writable (linux_vm.py). The devices of an image
+ * lie one behind the other, as many as its superblock says. Output on the console:
  *
  *	CASE N
- *	STEP errno (for each failed step)
+ *	STEP errno (for each failed step), or ANSWER what errno
  *	LOG line (kernel messages about btrfs, or kernel errors)
  *	END N
  */
@@ -32,9 +34,16 @@
 #include "tests/check/check_use.h"
 
 #define IMAGE "/scratch/image"
+#define BTRFS_IOC_SCAN_DEV _IOW(0x94, 4, char[4096])
 #define BTRFS_IOC_FORGET_DEV _IOW(0x94, 5, char[4096])
 
+#define DEVICES_MAX 8u
+#define SUPER_AT 65536
+#define NUM_DEVICES_AT 136
+
 static int kmsg;
+static bool asks_for_answers;
+static unsigned devices; /* of the current image */
 
 static void load_modules(void)
 {
@@ -89,7 +98,7 @@ static bool put_bytes(int to, const char *hex, off_t at)
 static int make_image(const char *name, char *changes)
 {
 	char path[512];
-	uint64_t head[2], size;
+	uint64_t head[2], size, num = 0;
 	uint8_t *piece = NULL;
 	size_t room = 0;
 	FILE *from;
@@ -107,6 +116,8 @@ static int make_image(const char *name, char *changes)
 		good = piece && fread(piece, head[1], 1, from) == 1 &&
 		       pwrite(to, piece, head[1], (off_t)head[0]) == (ssize_t)head[1];
 	}
+	good = good && pread(to, &num, sizeof(num), SUPER_AT + NUM_DEVICES_AT) == sizeof(num);
+	devices = num && num <= DEVICES_MAX ? (unsigned)num : 1;
 	for (char *at = changes; good && *at && *at != '\n'; at += strcspn(at, " \n"), at += *at == ' ') {
 		char *hex;
 		const off_t offset = (off_t)strtoull(at, &hex, 10);
@@ -124,26 +135,86 @@ static int make_image(const char *name, char *changes)
 	return to;
 }
 
+/* Attaches one of the devices that lie in the image. */
+static bool attach(int file, unsigned number)
+{
+	struct loop_config how = { .fd = (uint32_t)file };
+	struct stat st;
+	char path[64];
+	int loop;
+	bool good;
+
+	if (fstat(file, &st))
+		return false;
+	how.info.lo_sizelimit = (uint64_t)st.st_size / devices;
+	how.info.lo_offset = number * how.info.lo_sizelimit;
+	snprintf(path, sizeof(path), LOOPS, number);
+	loop = open(path, O_RDWR);
+	good = loop >= 0 && !ioctl(loop, LOOP_CONFIGURE, &how);
+	close(loop);
+	return good;
+}
+
+static void release(unsigned number)
+{
+	char path[64];
+	int loop;
+
+	snprintf(path, sizeof(path), LOOPS, number);
+	loop = open(path, O_RDWR);
+	ioctl(loop, LOOP_CLR_FD, 0);
+	close(loop);
+}
+
+/* Passes the name of a loop device to btrfs. */
+static bool control(unsigned long request, unsigned number)
+{
+	int fd = open("/dev/btrfs-control", O_RDWR);
+	char args[4096] = "";
+	bool good;
+
+	snprintf(args + 8, sizeof(args) - 8, LOOPS, number);
+	good = !ioctl(fd, request, args);
+	close(fd);
+	return good;
+}
+
+static void use(unsigned number)
+{
+	unsigned first = devices;
+	char path[64];
+
+	if (!asks_for_answers) {
+		check_use();
+		return;
+	}
+	/* One device is scanned by the mount. */
+	for (unsigned i = devices; devices > 1 && i-- > 0;)
+		if (control(BTRFS_IOC_SCAN_DEV, i))
+			first = i;
+	snprintf(path, sizeof(path), LOOPS, first == devices ? 0 : first);
+	check_answer(path, number % 2);
+}
+
 static void one(unsigned number, const char *name, char *changes)
 {
-	int loop, control, file;
-	char forget[4096] = "";
+	unsigned attached = 0;
+	int file;
 
 	printf("CASE %u\n", number);
 	file = make_image(name, changes);
-	loop = open(LOOP, O_RDWR);
-	if (file < 0 || loop < 0 || ioctl(loop, LOOP_SET_FD, file)) {
+	while (file >= 0 && attached < devices && attach(file, attached))
+		attached++;
+	if (file < 0 || attached < devices) {
 		printf("cannot attach: %s\n", strerror(errno));
 	} else {
-		check_use();
+		use(number);
 		sync();
-		control = open("/dev/btrfs-control", O_RDWR);
-		strcpy(forget + 8, LOOP);
-		ioctl(control, BTRFS_IOC_FORGET_DEV, forget);
-		close(control);
-		ioctl(loop, LOOP_CLR_FD, 0);
 	}
-	close(loop);
+	for (unsigned i = 0; i < attached; i++) {
+		control(BTRFS_IOC_FORGET_DEV, i);
+		release(i);
+	}
 	close(file);
 	tell_log();
 	printf("END %u\n", number);
@@ -169,6 +240,7 @@ int main(void)
 	f = fopen("/proc/cmdline", "r");
 	if (f && fgets(command, sizeof(command), f) && strstr(command, "from="))
 		from = (unsigned)strtoul(strstr(command, "from=") + 5, NULL, 10);
+	asks_for_answers = strstr(command, " answer");
 	if (f)
 		fclose(f);
 	load_modules();

@@ -23,6 +23,14 @@
 #define ENTRIES_MAX 100000u
 
 static unsigned entries;
+bool check_failed[CHECK_ERRNOS];
+
+static int note(int error)
+{
+	if (error > 0 && error < CHECK_ERRNOS)
+		check_failed[error] = true;
+	return error;
+}
 
 static void step(const char *name, int error)
 {
@@ -69,14 +77,14 @@ static int read_all(const char *path, unsigned depth)
 {
 	DIR *dir;
 	const struct dirent *e;
-	int ret = read_one(path);
+	int ret = note(read_one(path));
 	struct stat st;
 
 	if (depth > DEPTH_MAX || entries++ > ENTRIES_MAX || lstat(path, &st) || !S_ISDIR(st.st_mode))
 		return ret;
 	dir = opendir(path);
 	if (!dir)
-		return ret ? ret : errno;
+		return note(ret ? ret : errno);
 	while (errno = 0, e = readdir(dir)) {
 		char child[PATH_ROOM];
 		int one;
@@ -88,13 +96,19 @@ static int read_all(const char *path, unsigned depth)
 		one = read_all(child, depth + 1);
 		ret = ret ? ret : one;
 	}
-	ret = ret ? ret : errno;
+	ret = ret ? ret : note(errno);
 	closedir(dir);
 	return ret;
 }
 
-/* Makes small and large files, an attribute and a directory, and removes them all. */
-static int write_some(void)
+int check_read(void)
+{
+	entries = 0;
+	memset(check_failed, 0, sizeof(check_failed));
+	return read_all(MNT, 0);
+}
+
+int check_write(void)
 {
 	static char bytes[200000];
 	int fd, ret = 0;
@@ -126,7 +140,7 @@ static int write_some(void)
 	return ret;
 }
 
-static int move_all(void)
+int check_move(void)
 {
 	char args[1024] = { BALANCE_ALL };
 	int fd = open(MNT, O_RDONLY | O_DIRECTORY), ret = 0;
@@ -179,6 +193,12 @@ static int remove_all(const char *path, unsigned depth)
 	return ret;
 }
 
+int check_remove(void)
+{
+	entries = 0;
+	return remove_all(MNT, 0);
+}
+
 /* Deleted subvolumes are cleaned in the background after a commit; wait for that. */
 static void settle(void)
 {
@@ -191,7 +211,7 @@ static void settle(void)
 	close(fd);
 }
 
-static bool is_read_only(void)
+bool check_is_read_only(void)
 {
 	char line[4096];
 	bool ret = false;
@@ -211,17 +231,15 @@ void check_use(void)
 		step("mount", errno);
 		return;
 	}
-	entries = 0;
-	step("read", read_all(MNT, 0));
+	step("read", check_read());
 	if (mount(LOOP, MNT, "btrfs", MS_REMOUNT, NULL)) {
 		step("remount", errno);
 	} else {
-		step("write", write_some());
-		step("move", move_all());
-		entries = 0;
-		step("remove", remove_all(MNT, 0));
+		step("write", check_write());
+		step("move", check_move());
+		step("remove", check_remove());
 		settle();
-		step("forced", is_read_only() ? EROFS : 0);
+		step("forced", check_is_read_only() ? EROFS : 0);
 	}
 	if (umount2(MNT, 0)) {
 		step("umount", errno);

@@ -24,6 +24,7 @@ struct edit {
 	struct sparse *disk;
 	const char *step; /* for error messages */
 	enum found found;
+	unsigned device; /* whose superblocks are found, from 0 */
 	int copy;	 /* of the superblock, or ALL_COPIES */
 	uint64_t bytenr; /* of the block */
 	uint32_t slot;
@@ -50,17 +51,33 @@ static bool device_range_of(uint64_t logical, uint32_t size, unsigned copy, uint
 
 	if (volume_map(image.fs->volume, logical, size, copy, &c, NULL))
 		return false;
-	*at = c.physical;
+	*at = image_place(&c);
 	return true;
 }
 
 /* --- Finding --- */
 
+/* Returns where a copy of the superblock of the current device is. */
+static uint64_t super_at(const struct edit *e, unsigned copy)
+{
+	return image_device(e->device) + super_offset(copy);
+}
+
+static void find_device(struct edit *e, const char *number)
+{
+	const unsigned long n = strtoul(number, NULL, 10);
+
+	if (!n || n > image.num_devices)
+		refuse(e, "there is no such device");
+	e->device = (unsigned)n - 1;
+	e->found = NOTHING;
+}
+
 static void find_super(struct edit *e, const char *copy)
 {
 	e->found = A_SUPER;
 	e->copy = copy ? atoi(copy) : ALL_COPIES;
-	sparse_read(e->disk, super_offset(copy ? (unsigned)e->copy : 0), e->bytes, SUPER_SIZE);
+	sparse_read(e->disk, super_at(e, copy ? (unsigned)e->copy : 0), e->bytes, SUPER_SIZE);
 }
 
 static void load(struct edit *e, uint64_t bytenr)
@@ -117,11 +134,11 @@ static void save(struct edit *e)
 	if (e->found != A_SUPER) {
 		image_put_block(e->disk, e->bytenr, e->bytes);
 	} else if (e->copy == ALL_COPIES) {
-		image_put_super(e->disk, e->bytes);
+		image_put_super(e->disk, e->device, e->bytes);
 	} else {
 		memcpy(&s, e->bytes, sizeof(s));
 		image.fs->super.csum->compute(s.fsid, SUPER_SIZE - sizeof(s.csum), s.csum);
-		sparse_write(e->disk, super_offset((unsigned)e->copy), &s, sizeof(s));
+		sparse_write(e->disk, super_at(e, (unsigned)e->copy), &s, sizeof(s));
 	}
 }
 
@@ -344,7 +361,7 @@ static void spoil(struct edit *e, unsigned copy, bool data)
 	if (e->found == NOTHING)
 		refuse(e, "nothing was found");
 	if (e->found == A_SUPER) {
-		flip(e, super_offset(copy) + offsetof(struct disk_super, csum));
+		flip(e, super_at(e, copy) + offsetof(struct disk_super, csum));
 		return;
 	}
 	if (data) {
@@ -363,6 +380,8 @@ static void do_step(struct edit *e, unsigned n, char **w)
 {
 	if (!strcmp(w[0], "super") && n <= 2)
 		find_super(e, n > 1 ? w[1] : NULL);
+	else if (!strcmp(w[0], "device") && n == 2)
+		find_device(e, w[1]);
 	else if (!strcmp(w[0], "at") && (n == 3 || n == 4))
 		find(e, w[1], w[2], n > 3 ? w[3] : "0");
 	else if (!strcmp(w[0], "set") && (n == 3 || n == 4))

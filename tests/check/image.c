@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/check/image.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "lib/format/items/root.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/volume.h"
+
+#define DEVICES_MAX 8u
 
 struct image image;
 
@@ -89,29 +92,115 @@ static int note_code(void *ctx, const struct btrkit_finding *f)
 	return 0;
 }
 
+/* --- Devices --- */
+
+/* A device that is a part of the image. */
+struct window {
+	struct btrkit_io io;
+	struct sparse *disk;
+	uint64_t start;
+};
+
+static int window_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	const struct window *w = (const struct window *)io;
+
+	sparse_read(w->disk, w->start + offset, buf, len);
+	return 0;
+}
+
+static void window_close(struct btrkit_io *io)
+{
+	free(io);
+}
+
+uint64_t image_device(unsigned number)
+{
+	return number * image.device_size;
+}
+
+uint64_t image_place(const struct copy *c)
+{
+	return image_device((unsigned)c->devid - 1) + c->physical;
+}
+
+/* Of several devices, those without the magic of the primary superblock are missing. */
+static bool is_missing(struct sparse *disk, unsigned number)
+{
+	le64 magic;
+
+	sparse_read(disk, image_device(number) + super_offset(0) + offsetof(struct disk_super, magic), &magic,
+		    sizeof(magic));
+	return image.num_devices > 1 && !le64_get(magic);
+}
+
+static struct btrkit_io *open_window(struct sparse *disk, unsigned number)
+{
+	static const struct btrkit_io_ops ops = { .read = window_read, .close = window_close };
+	struct window *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		die("no memory");
+	w->io.ops = &ops;
+	w->io.size = image.device_size;
+	w->disk = disk;
+	w->start = image_device(number);
+	snprintf(w->io.name, sizeof(w->io.name), "device %u", number + 1);
+	return &w->io;
+}
+
+static int open_devices(struct sparse *disk, const struct btrkit_open_options *how, struct btrkit_fs **fs,
+			struct btrkit_error *err)
+{
+	struct btrkit_io *ios[DEVICES_MAX] = { NULL };
+	unsigned n = 0;
+	int ret;
+
+	for (unsigned i = 0; i < image.num_devices; i++)
+		if (!is_missing(disk, i))
+			ios[n++] = open_window(disk, i);
+	ret = btrkit_fs_open(ios, n, how, fs, err);
+	while (ret && n)
+		btrkit_io_close(ios[--n]);
+	return ret;
+}
+
+/* Finds out how many devices the image has, from its first superblock. */
+static void find_devices(void)
+{
+	struct disk_super s;
+
+	sparse_read(image.good, super_offset(0), &s, sizeof(s));
+	image.num_devices = (unsigned)le64_get(s.num_devices);
+	if (!image.num_devices || image.num_devices > DEVICES_MAX)
+		die("too many devices");
+	image.device_size = sparse_io(image.good)->size / image.num_devices;
+}
+
 int image_check(struct sparse *disk, char codes[CODES_ROOM])
 {
 	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_check_options opts = BTRKIT_CHECK_OPTIONS_INIT;
 	struct btrkit_check_result result;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_io *io = sparse_io(disk);
 	struct btrkit_fs *fs;
 	char line[BTRKIT_ERROR_LINE];
 	int ret;
 
 	codes[0] = '\0';
 	how.flags = BTRKIT_OPEN_PARTIAL;
-	if (btrkit_fs_open(&io, 1, &how, &fs, &err))
+	if (open_devices(disk, &how, &fs, &err))
 		return -1;
 	opts.flags = BTRKIT_CHECK_DATA;
 	opts.threads = 1;
 	opts.finding = note_code;
 	opts.ctx = codes;
 	ret = btrkit_check(fs, &opts, &result, &err);
+	btrkit_fs_close(fs);
+	if (ret == -EOPNOTSUPP)
+		return -2;
 	if (ret)
 		die(btrkit_error_format(&err, line, sizeof(line)));
-	btrkit_fs_close(fs);
 	return result.findings[0] + result.findings[1] + result.findings[2] ? 1 : 0;
 }
 
@@ -122,26 +211,28 @@ void image_put_block(struct sparse *disk, uint64_t bytenr, uint8_t *block)
 
 	image.fs->super.csum->compute(block + CSUM_SIZE_MAX, size - CSUM_SIZE_MAX, block);
 	for (unsigned i = 0; !volume_map(image.fs->volume, bytenr, size, i, &copy, NULL); i++)
-		sparse_write(disk, copy.physical, block, size);
+		sparse_write(disk, image_place(&copy), block, size);
 }
 
 /* Each device has several copies. */
-void image_put_super(struct sparse *disk, const uint8_t *super)
+void image_put_super(struct sparse *disk, unsigned device, const uint8_t *super)
 {
 	struct disk_super s;
 	le64 magic;
 
 	for (unsigned i = 0; i < SUPER_MIRRORS; i++) {
-		if (super_offset(i) + SUPER_SIZE > sparse_io(disk)->size)
+		const uint64_t at = image_device(device) + super_offset(i);
+
+		if (super_offset(i) + SUPER_SIZE > image.device_size)
 			break;
-		sparse_read(disk, super_offset(i) + offsetof(struct disk_super, magic), &magic, sizeof(magic));
+		sparse_read(disk, at + offsetof(struct disk_super, magic), &magic, sizeof(magic));
 		if (!le64_get(magic))
 			continue;
 		memcpy(&s, super, sizeof(s));
 		if (i && le64_get(s.bytenr) == super_offset(0))
 			s.bytenr = le64_put(super_offset(i));
 		image.fs->super.csum->compute(s.fsid, SUPER_SIZE - sizeof(s.csum), s.csum);
-		sparse_write(disk, super_offset(i), &s, sizeof(s));
+		sparse_write(disk, at, &s, sizeof(s));
 	}
 }
 
@@ -203,15 +294,14 @@ void image_find_blocks(void)
 
 void image_open(const char *path)
 {
-	struct btrkit_io *io;
 	char codes[CODES_ROOM];
 
 	image.name = path;
 	image.good = sparse_import(path);
+	find_devices();
 	if (image_check(image.good, codes))
 		die(codes);
-	io = sparse_io(image.good);
-	if (btrkit_fs_open(&io, 1, NULL, &image.fs, NULL))
+	if (open_devices(image.good, NULL, &image.fs, NULL))
 		die("cannot be opened");
 	image_find_blocks();
 }

@@ -2,7 +2,9 @@
 #ifndef BTRKIT_TESTS_CHECK_IMAGE_H
 #define BTRKIT_TESTS_CHECK_IMAGE_H
 
-/* A good image in memory, changes to it, and what check reports for it. Exits on any failure. */
+/*
+ * A good image in memory, of one device or several, changes to it, and what check reports for it. Exits on any failure.
+ */
 
 #include "lib/tree/filesystem.h"
 #include "tests/crash/sparse.h"
@@ -15,6 +17,8 @@ extern struct image {
 	const char *name;
 	struct sparse *good;
 	struct btrkit_fs *fs;
+	unsigned num_devices; /* which lie one behind the other in the image, in the order of their numbers */
+	uint64_t device_size;
 	uint64_t blocks[BLOCKS_MAX]; /* all tree blocks including log trees, each once */
 	size_t num_blocks;
 } image;
@@ -37,13 +41,21 @@ uint64_t image_item_kind(const struct disk_key *key, const uint8_t *data, uint32
 
 #define CODES_ROOM 4096u
 /*
- * @return 1: findings, 0: none, -1: it could not be opened. @codes: of the findings, each once, in order of the codes
+ * @return 1: findings, 0: none, -1: it could not be opened, -2: it has a feature that check does not
+ * support. @codes: of the findings, each once, in order of the codes
  */
 int image_check(struct sparse *disk, char codes[CODES_ROOM]);
 
+struct copy;
+
+/* Returns where a copy lies in the image. */
+uint64_t image_place(const struct copy *c);
+/* Returns where a device lies in the image. @number: from 0 */
+uint64_t image_device(unsigned number);
+
 /* Writes all copies of a tree block, with a valid checksum. */
 void image_put_block(struct sparse *disk, uint64_t bytenr, uint8_t *block);
-/* Writes all copies of a superblock, each with its own address. */
-void image_put_super(struct sparse *disk, const uint8_t *super);
+/* Writes all copies of the superblock of a device, each with its own address. */
+void image_put_super(struct sparse *disk, unsigned device, const uint8_t *super);
 
 #endif

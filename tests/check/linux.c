@@ -3,10 +3,11 @@
  * Makes the damage of each row of a table of Linux's rules, and runs check: it must report exactly the row's codes, of
  * which the worst has the row's severity. What Linux refuses must be of severity "refused".
  *
- *	check-linux [--list | --write DIR] TABLE IMAGE...
+ *	check-linux [--list | --cases FILE] TABLE IMAGE...
  *
  * --list: print what is reported for each row
- * --write: write the damaged images to DIR instead, by the number of their line
+ * --cases: write a line for each row to FILE instead: the number of its line, the image, and the changes to it as
+ *	OFFSET:HEX, separated by tabs
  */
 #include <libgen.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include "tests/check/image.h"
 
 #define ROWS_MAX 512u
-#define COLUMNS 6u
+#define COLUMNS 7u
 
 enum column {
 	RULE,
@@ -27,7 +28,8 @@ enum column {
 	STEPS,
 	CODES,
 	SEVERITY,
-	ANSWER
+	READ_ONLY, /* what Linux answers to a read-only mount */
+	WRITABLE
 };
 
 static struct row {
@@ -38,8 +40,8 @@ static struct row {
 } rows[ROWS_MAX];
 static size_t num_rows;
 
-static enum { COMPARE, LIST, WRITE } mode;
-static const char *folder;
+static enum { COMPARE, LIST, CASES } mode;
+static FILE *cases;
 
 static void split(struct row *r)
 {
@@ -100,34 +102,46 @@ static const char *worst(const char *codes)
 	return found == BTRKIT_CHECK_SEVERITIES ? "none" : btrkit_check_severity_name(found);
 }
 
-/* Whether the row says that Linux refuses the filesystem, or some of it. */
+/* Whether an answer says that Linux refuses the filesystem, or some of it. */
+static bool is_refusal(const char *answer)
+{
+	static const char *const words[] = { "refuses", "turns read-only", "crashes", "hangs" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strncmp(answer, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
 static bool is_refused_by_linux(const struct row *r)
 {
-	return !strncmp(r->column[ANSWER], "refuses", strlen("refuses"));
+	return is_refusal(r->column[READ_ONLY]) || is_refusal(r->column[WRITABLE]);
 }
 
 /* @return whether check reports what the row says, and the row is consistent */
 static bool try_row(const struct row *r, struct sparse *disk)
 {
 	char codes[CODES_ROOM];
-	const bool opened = image_check(disk, codes) >= 0;
-	const char *told = !opened ? "cannot be opened" : codes[0] ? codes : "nothing";
-	const char *severity = opened ? worst(codes) : "refused";
+	const int found = image_check(disk, codes);
+	const char *told = codes[0] ? codes : "nothing";
+	const char *severity = found >= 0 ? worst(codes) : "refused";
+
+	if (found < 0)
+		told = found == -1 ? "cannot be opened" : "not supported";
 	const bool good = !strcmp(told, r->column[CODES]) && !strcmp(severity, r->column[SEVERITY]) &&
 			  (!is_refused_by_linux(r) || !strcmp(severity, "refused"));
 
 	if (mode == LIST || !good)
-		printf("%u | %s | %s | %s | %s | %s | %s\n", r->line, r->column[RULE], r->column[IMAGE],
-		       r->column[STEPS], told, severity, r->column[ANSWER]);
+		printf("%u | %s | %s | %s | %s | %s | %s | %s\n", r->line, r->column[RULE], r->column[IMAGE],
+		       r->column[STEPS], told, severity, r->column[READ_ONLY], r->column[WRITABLE]);
 	return good;
 }
 
-static void write_row(const struct row *r, struct sparse *disk)
+static void write_case(const struct row *r, struct sparse *disk)
 {
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/%u", folder, r->line);
-	sparse_export(disk, path);
+	fprintf(cases, "%u\t%s\t", r->line, r->column[IMAGE]);
+	sparse_print(disk, cases);
+	fputc('\n', cases);
 }
 
 static unsigned try_image(const char *path)
@@ -148,8 +162,8 @@ static unsigned try_image(const char *path)
 		r->done = true;
 		disk = sparse_create(sparse_io(image.good)->size, image.good);
 		edit(disk, r->column[STEPS]);
-		if (mode == WRITE)
-			write_row(r, disk);
+		if (mode == CASES)
+			write_case(r, disk);
 		else
 			missed += !try_row(r, disk);
 		sparse_free(disk);
@@ -167,9 +181,11 @@ int main(int argc, char **argv)
 	if (argc > 2 && !strcmp(argv[1], "--list")) {
 		mode = LIST;
 		first = 2;
-	} else if (argc > 3 && !strcmp(argv[1], "--write")) {
-		mode = WRITE;
-		folder = argv[2];
+	} else if (argc > 3 && !strcmp(argv[1], "--cases")) {
+		mode = CASES;
+		cases = fopen(argv[2], "w");
+		if (!cases)
+			die("cannot write the cases");
 		first = 3;
 	}
 	if (argc < first + 2)
@@ -183,6 +199,8 @@ int main(int argc, char **argv)
 		missed += !rows[i].done;
 		free(rows[i].all);
 	}
+	if (cases && fclose(cases))
+		die("cannot write the cases");
 	printf("%zu rules, %u not as they should be\n", num_rows, missed);
 	return missed != 0;
 }

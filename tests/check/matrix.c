@@ -79,7 +79,7 @@ static struct sparse *changed(const struct target *t)
 	if (t->bytenr)
 		image_put_block(disk, t->bytenr, t->bytes);
 	else
-		image_put_super(disk, t->bytes);
+		image_put_super(disk, 0, t->bytes);
 	memcpy(t->bytes, csum, sizeof(csum));
 	return disk;
 }

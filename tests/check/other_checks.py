@@ -32,7 +32,7 @@ import tempfile
 
 BTRFS = os.environ.get('BTRFS', 'btrfs')
 # Modules that Linux requests by names other than their file names.
-NAMED = ('crc32c_generic', 'crc32c-intel', 'xxhash_generic', 'sha256_generic', 'blake2b_generic')
+NAMED = ('crc32c-cryptoapi', 'crc32c_generic', 'crc32c-intel', 'xxhash_generic', 'sha256_generic', 'blake2b_generic')
 TIMEOUT = 120   # seconds for one case
 
 
@@ -207,11 +207,11 @@ def cpio(files):
     return b''.join(out)
 
 
-def boot(kernel, initrd, begin, tell):
-    """Run the machine from a case on; @tell is called with its output lines."""
-    args = ['qemu-system-x86_64', '-accel', os.environ.get('ACCEL', 'tcg'), '-cpu', 'max', '-m', '3G', '-nographic',
+def boot(kernel, initrd, words, tell):
+    """Run the machine with words for its command line; @tell is called with its output lines."""
+    args = ['qemu-system-x86_64', '-accel', os.environ.get('ACCEL', 'tcg'), '-cpu', 'max', '-m', '2G', '-nographic',
             '-no-reboot', '-nodefaults', '-serial', 'stdio', '-kernel', kernel, '-initrd', initrd, '-append',
-            f'console=ttyS0 quiet loglevel=0 panic=-1 oops=panic hung_task_panic=1 from={begin}']
+            f'console=ttyS0 quiet loglevel=0 panic=-1 oops=panic hung_task_panic=1 {words}']
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT) as guest:
         try:
@@ -222,13 +222,13 @@ def boot(kernel, initrd, begin, tell):
             guest.kill()
 
 
-def watched(kernel, initrd, begin, tell):
-    """The same; a case that hangs is killed."""
-    command = [sys.executable, os.path.abspath(__file__), '--boot', kernel, initrd, str(begin)]
+def watched(kernel, initrd, words, tell, seconds=TIMEOUT):
+    """The same; a case that says nothing for so many seconds is killed."""
+    command = [sys.executable, os.path.abspath(__file__), '--boot', kernel, initrd, words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
             buffer = b''
-            while select.select([process.stdout], [], [], TIMEOUT)[0]:
+            while select.select([process.stdout], [], [], seconds)[0]:
                 data = os.read(process.stdout.fileno(), 1 << 16)
                 if not data:
                     break
@@ -240,21 +240,26 @@ def watched(kernel, initrd, begin, tell):
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def ask_linux(cases, images, folder, kernel, module_folder, init):
-    """{case: objection}"""
-    names = sorted({case.image for case in cases})
-    all_cases = [(name, '') for name in names] + [(case.image, case.changes) for case in cases]
+def write_initrd(path, init, module_folder, images, cases):
+    """Write the initramfs for check-init; images: {name: path}, cases: (number, name of the image, changes)."""
     loaded = modules(module_folder)
     with open(init, 'rb') as f:
         files = [('init', f.read())]
     files += [(f'modules/{name}', data) for name, data in loaded]
     files.append(('modules/list', '\n'.join(name for name, _ in loaded).encode()))
-    files += [(f'images/{name}', pieces(images[name])) for name in names]
-    files.append(('cases', ''.join(f'{i} {name} {changes}\n'
-                                   for i, (name, changes) in enumerate(all_cases)).encode()))
-    initrd = f'{folder}/initrd'
-    with open(initrd, 'wb') as f:
+    files += [(f'images/{name}', pieces(image)) for name, image in images.items()]
+    files.append(('cases', ''.join(f'{number} {name} {changes}\n' for number, name, changes in cases).encode()))
+    with open(path, 'wb') as f:
         f.write(cpio(files))
+
+
+def ask_linux(cases, images, folder, kernel, module_folder, init):
+    """{case: objection}"""
+    names = sorted({case.image for case in cases})
+    all_cases = [(name, '') for name in names] + [(case.image, case.changes) for case in cases]
+    initrd = f'{folder}/initrd'
+    write_initrd(initrd, init, module_folder, {name: images[name] for name in names},
+                 [(i, *case) for i, case in enumerate(all_cases)])
     said, at, ended, done = collections.defaultdict(set), None, -1, False
 
     def tell(line):
@@ -279,7 +284,7 @@ def ask_linux(cases, images, folder, kernel, module_folder, init):
 
     while not done:
         before = ended
-        watched(kernel, initrd, ended + 1, tell)
+        watched(kernel, initrd, f'from={ended + 1}', tell)
         if not done:
             if ended == before and at is None:
                 raise RuntimeError('the machine does not start')
@@ -299,7 +304,7 @@ def ask_linux(cases, images, folder, kernel, module_folder, init):
 
 def main():
     if sys.argv[1:2] == ['--boot']:
-        boot(sys.argv[2], sys.argv[3], int(sys.argv[4]), lambda line: print(line, flush=True) or True)
+        boot(sys.argv[2], sys.argv[3], sys.argv[4], lambda line: print(line, flush=True) or True)
         return 0
     parser = argparse.ArgumentParser()
     parser.add_argument('--each', type=int, default=1)

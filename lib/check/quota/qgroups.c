@@ -137,7 +137,8 @@ static void check_config(struct check_quota *q)
 	const struct check_qgroup *groups = q->groups.at;
 
 	if (!q->has_status) {
-		report_qgroup(q, CHECK_QGROUP_CONFIG, NULL, NULL, "quota tree has no status item");
+		report_qgroup(q, CHECK_QGROUP_STATUS, NULL, NULL,
+			      "quota tree has no status item, so Linux turns read-only");
 		return;
 	}
 	check_status(q);

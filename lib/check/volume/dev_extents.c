@@ -8,6 +8,7 @@
 #include "lib/check/volume/dev_extents.h"
 #include "lib/check/volume/devices.h"
 #include "lib/check/volume/volume.h"
+#include "lib/format/feature_bits.h"
 
 static void take_item(void *ctx, const struct item *item)
 {
@@ -108,6 +109,40 @@ static void check_overlaps(const struct volume_check *v)
 					  "device extent overlaps the previous one");
 }
 
+/* Returns the size of the zones of a device. Without any, Linux emulates zones as long as the first device extent. */
+static uint64_t zone_size(const struct volume_check *v, uint64_t devid)
+{
+	const struct volume *volume = v->c->fs->volume;
+	struct btrkit_zone zone;
+
+	for (size_t i = 0; i < volume_num_devices(volume); i++) {
+		const struct volume_device d = volume_device(volume, i);
+
+		if (d.devid == devid && d.io && d.io->ops->zone && !d.io->ops->zone(d.io, 0, &zone))
+			return zone.length;
+	}
+	return ((const struct dev_extent *)v->extents.at)->length;
+}
+
+/* On a zoned filesystem, Linux refuses device extents that are not whole zones. The first one is reported. */
+static void check_zones(const struct volume_check *v)
+{
+	const struct dev_extent *extents = v->extents.at;
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < v->extents.n; i++) {
+		const struct dev_extent *e = &extents[i];
+
+		if (!i || e->devid != e[-1].devid)
+			size = zone_size(v, e->devid);
+		if (!size || (!(e->physical % size) && !(e->length % size)))
+			continue;
+		report_dev_extent(v, CHECK_SUPER_FEATURE, e, NULL,
+				  "filesystem is zoned, but a device extent does not consist of whole zones");
+		return;
+	}
+}
+
 int volume_dev_extents(struct volume_check *v)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -125,5 +160,7 @@ int volume_dev_extents(struct volume_check *v)
 		qsort(v->stripes.at, v->stripes.n, sizeof(struct known_stripe), compare_stripes);
 	compare(v);
 	check_overlaps(v);
+	if (v->c->fs->super.incompat & INCOMPAT_ZONED && !v->extents_lost)
+		check_zones(v);
 	return v->c->failed;
 }
