@@ -38,11 +38,12 @@ struct edit_op {
 	const char *name;	/* one word, or two separated by a space */
 	const char *args;	/* for --help */
 	const char *help;
-	const char *letters;	/* its options, without arguments; NULL: none, and words may start with - */
+	const char *letters;	/* its options, without arguments */
 	int min, max;	/* number of words after the options; -1: no maximum */
 	/* @flags: a bit for each of @letters, in their order. @return 0; a negative errno */
 	int (*run)(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 	unsigned dashes; /* so many of the first words may begin with -, which makes no option of them */
+	bool sign;	/* the first of them is a mode or flags, and may be all that begins with - but options of @letters */
 };
 
 /* Ends with a NULL name. */
@@ -100,14 +101,18 @@ int edit_set_read_only(struct edit *e, uint64_t id, bool read_only, bool forget,
 int edit_lock_again(struct edit *e, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void edit_say_forced(struct edit *e, const struct cmd_note *to);
 
+/* What a path ends with: a name, a slash that is the whole path, a dot, or two dots. Only a name can be changed. */
+enum edit_last { EDIT_NAME, EDIT_ROOT, EDIT_DOT, EDIT_DOTDOT };
+
 /*
- * The directory of a path, which is to be changed, and its last name. The name is empty for the root directory of the
- * subvolume that paths start from. Symbolic links within the path are followed as if that subvolume was mounted as the
+ * The directory of a path, which is to be changed, and its last name. The name is empty if the path does not end with
+ * one. Symbolic links within the path are followed as if that subvolume was mounted as the
  * root directory of a system.
  */
 struct edit_spot {
 	uint64_t root;
 	struct btrkit_place at;
+	enum edit_last last;
 	bool slash;	/* a slash follows the name: it must be a directory */
 };
 

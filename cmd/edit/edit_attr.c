@@ -10,8 +10,14 @@
 
 #include "cmd/edit/edit.h"
 
-/* Applies the same change to each path. @follow: what a symbolic link leads to is changed, not the link itself */
-static int set_each(struct edit *e, char **paths, size_t n, bool follow, const struct btrkit_attr *attr,
+/* Looks up an inode that is to be changed. @itself: a symbolic link that is the last name, not what it leads to */
+static int find(struct edit *e, const char *path, bool itself, struct btrkit_found *ret, struct btrkit_error *err)
+{
+	return itself ? edit_inode(e, path, ret, err) : edit_target(e, path, ret, err);
+}
+
+/* Applies the same change to each path. @itself: see find() */
+static int set_each(struct edit *e, char **paths, size_t n, bool itself, const struct btrkit_attr *attr,
 		    struct btrkit_error *err)
 {
 	int ret = 0;
@@ -19,7 +25,7 @@ static int set_each(struct edit *e, char **paths, size_t n, bool follow, const s
 	for (size_t i = 0; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = follow ? edit_target(e, paths[i], &f, err) : edit_inode(e, paths[i], &f, err);
+		ret = find(e, paths[i], itself, &f, err);
 		if (!ret)
 			ret = btrkit_txn_set_attr(e->txn, f.root, f.inode, attr, err);
 	}
@@ -37,12 +43,12 @@ static const char *take_number(const char *s, int base, char stop, uint64_t belo
 }
 
 /* Applies a symbolic mode to the current one. */
-static int change_mode(struct edit *e, const char *mode, const char *path, struct btrkit_error *err)
+static int change_mode(struct edit *e, const char *mode, const char *path, bool itself, struct btrkit_error *err)
 {
 	struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE };
 	struct btrkit_inode now;
 	struct btrkit_found f;
-	int ret = edit_target(e, path, &f, err);
+	int ret = find(e, path, itself, &f, err);
 
 	if (!ret)
 		ret = btrkit_txn_flush(e->txn, err);
@@ -59,15 +65,14 @@ int edit_chmod(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	uint64_t mode;
 	int ret;
 
-	(void)flags;
 	if (take_number(words[0], 8, '\0', 010000, &mode)) {
 		attr.mode = (uint32_t)mode;
-		return set_each(e, words + 1, n - 1, true, &attr, err);
+		return set_each(e, words + 1, n - 1, flags, &attr, err);
 	}
 	/* Check the syntax first, independently of the files. */
 	ret = edit_mode(words[0], 0, &attr.mode, err);
 	for (size_t i = 1; !ret && i < n; i++)
-		ret = change_mode(e, words[0], words[i], err);
+		ret = change_mode(e, words[0], words[i], flags, err);
 	return ret;
 }
 
@@ -77,7 +82,6 @@ int edit_chown(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	const char *at = words[0];
 	uint64_t id = 0;
 
-	(void)flags;
 	if (*at != ':') {
 		at = take_number(at, 10, ':', UINT32_MAX, &id);
 		attr.mask |= BTRKIT_ATTR_UID;
@@ -90,7 +94,7 @@ int edit_chown(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	}
 	if (!at)
 		return edit_fail(err, EINVAL, "invalid owner: expected UID, UID:GID or :GID, as numbers");
-	return set_each(e, words + 1, n - 1, false, &attr, err);
+	return set_each(e, words + 1, n - 1, flags, &attr, err);
 }
 
 /* Parses "now", or "@" and seconds with up to nine decimal places. @return false: invalid */
@@ -122,12 +126,12 @@ int edit_touch(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 {
 	static const unsigned masks[] = { BTRKIT_ATTR_ATIME | BTRKIT_ATTR_MTIME, BTRKIT_ATTR_ATIME, BTRKIT_ATTR_MTIME,
 					  BTRKIT_ATTR_ATIME | BTRKIT_ATTR_MTIME };
-	struct btrkit_attr attr = { .mask = masks[flags] };
+	struct btrkit_attr attr = { .mask = masks[flags & 3] };
 
 	if (!take_time(words[0], &attr.atime))
 		return edit_fail(err, EINVAL, "invalid time: expected now or @SECONDS[.FRACTION]");
 	attr.mtime = attr.atime;
-	return set_each(e, words + 1, n - 1, false, &attr, err);
+	return set_each(e, words + 1, n - 1, flags & 4, &attr, err);
 }
 
 static int find_flags(const char *s, uint32_t *ret)
@@ -152,13 +156,12 @@ int edit_chattr(struct edit *e, char **words, size_t n, unsigned flags, struct b
 	uint32_t bits;
 	int ret = 0;
 
-	(void)flags;
 	if (!how || !strchr("+-=", how) || find_flags(words[0] + 1, &bits))
 		return edit_fail(err, EINVAL, "invalid flags: expected +, - or =, and letters of ACDSacdim");
 	for (size_t i = 1; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_inode(e, words[i], &f, err);
+		ret = find(e, words[i], flags, &f, err);
 		if (!ret)
 			ret = btrkit_txn_set_flags(e->txn, f.root, f.inode, how == '-' ? 0 : bits,
 						   how == '=' ? UINT32_MAX : bits, err);
@@ -197,10 +200,10 @@ int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct
 	for (size_t i = 2; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_inode(e, words[i], &f, err);
+		ret = find(e, words[i], flags & 4, &f, err);
 		if (!ret)
 			ret = btrkit_txn_xattr_set(e->txn, f.root, f.inode, words[0], words[1], (size_t)size,
-						   how[flags], err);
+						   how[flags & 3], err);
 	}
 	return ret;
 }
@@ -209,11 +212,10 @@ int edit_rmxattr(struct edit *e, char **words, size_t n, unsigned flags, struct 
 {
 	int ret = 0;
 
-	(void)flags;
 	for (size_t i = 1; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_inode(e, words[i], &f, err);
+		ret = find(e, words[i], flags, &f, err);
 		if (!ret)
 			ret = btrkit_txn_xattr_remove(e->txn, f.root, f.inode, words[0], err);
 	}

@@ -15,16 +15,16 @@ static int unknown_option(const struct edit_op *op, const char *word, struct btr
 	return -EINVAL;
 }
 
-/* Takes words that start with - as options, up to -- or the first other word. @operands: set by -- */
+/* Takes words that start with - as options, up to -- or the first operand. @operands: set by -- */
 static int take_options(struct edit_call *c, bool *operands, struct btrkit_error *err)
 {
-	if (!c->op->letters && c->n && !strcmp(c->words[0], "--")) {
-		*operands = true;
+	while (c->n && c->words[0][0] == '-' && c->words[0][1]) {
+		const char *word = *c->words;
+
+		/* -x is a mode, -i are flags, and -h neither. */
+		if (c->op->sign && strcmp(word, "--") && word[1 + strspn(word + 1, c->op->letters)])
+			return 0;
 		c->words++;
-		c->n--;
-	}
-	while (c->op->letters && c->n && c->words[0][0] == '-' && c->words[0][1]) {
-		const char *word = *c->words++;
 
 		c->n--;
 		if (!strcmp(word, "--")) {

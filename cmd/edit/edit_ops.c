@@ -103,6 +103,8 @@ static int op_ln(struct edit *e, char **words, size_t n, unsigned flags, struct 
 
 static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
 {
+	/* As in Linux: the directory that two dots name has at least the one in it that the path came through. */
+	static const int refused[] = { [EDIT_ROOT] = EBUSY, [EDIT_DOT] = EINVAL, [EDIT_DOTDOT] = ENOTEMPTY };
 	int ret = 0;
 
 	(void)flags;
@@ -113,7 +115,7 @@ static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, stru
 		if (!ret)
 			ret = s.at.len ? btrkit_txn_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len,
 							   BTRKIT_UNLINK_DIR, err) :
-					 edit_fail(err, EBUSY, words[i]);
+					 edit_fail(err, refused[s.last], words[i]);
 	}
 	return ret;
 }
@@ -160,8 +162,10 @@ static int op_mv(struct edit *e, char **words, size_t n, unsigned flags, struct 
 		ret = edit_spot(e, words[1], &to, err);
 	if (ret)
 		return ret;
-	if (!from.at.len || !to.at.len)
-		return edit_fail(err, EBUSY, words[from.at.len != 0]);
+	if (!from.at.len)
+		return edit_fail(err, EBUSY, words[0]);
+	if (!to.at.len)
+		return edit_fail(err, how[flags] == BTRKIT_RENAME_NOREPLACE ? EEXIST : EBUSY, words[1]);
 	ret = check_slashes(e, &from, &to, how[flags], words, err);
 	return ret ? ret : btrkit_txn_rename(e->txn, &from.at, &to.at, how[flags], err);
 }
@@ -180,11 +184,12 @@ static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, s
 }
 
 const struct edit_op edit_ops[] = {
-	{ "chattr", "+|-|=FLAGS PATH...", "change inode flags: some of ACDSacdim", NULL, 2, -1,
-	  edit_chattr, .dashes = 1 },
-	{ "chmod", "MODE PATH...", "set permissions: octal, or as u+rwX,g-w", NULL, 2, -1, edit_chmod,
-	  .dashes = 1 },
-	{ "chown", "[UID][:GID] PATH...", "set owner and group, as numbers", "", 2, -1, edit_chown },
+	{ "chattr", "[-h] +|-|=FLAGS PATH...", "change inode flags: some of ACDSacdim", "h", 2, -1,
+	  edit_chattr, .dashes = 1, .sign = true },
+	{ "chmod", "[-h] MODE PATH...", "set permissions: octal, or as u+rwX,g-w", "h", 2, -1, edit_chmod,
+	  .dashes = 1, .sign = true },
+	{ "chown", "[-h] [UID][:GID] PATH...", "set owner and group, as numbers; -h: of a link itself,\n"
+						"as in other operations", "h", 2, -1, edit_chown },
 	{ "clone", "FROM [AT LENGTH] TO [AT]", "share the data of a file, or of a range", "", 2, 5,
 	  edit_clone },
 	{ "ln", "[-s] TARGET PATH", "make a hard link; -s: a symbolic link", "s", 2, 2, op_ln },
@@ -201,10 +206,10 @@ const struct edit_op edit_ops[] = {
 					       "-p: with times and attributes", "fpr", 2, 2, edit_put },
 	{ "rm", "[-r] [-f] PATH...", "remove; -r: directories too; -f: ignore missing", "rf", 1, -1, edit_rm },
 	{ "rmdir", "PATH...", "remove empty directories", "", 1, -1, op_rmdir },
-	{ "rmxattr", "NAME PATH...", "remove an extended attribute", "", 2, -1, edit_rmxattr },
+	{ "rmxattr", "[-h] NAME PATH...", "remove an extended attribute", "h", 2, -1, edit_rmxattr },
 	{ "setfacl", "-m|-x|-b|-k [ENTRIES] PATH...", "-m: set ACL entries; -x: remove; -b: all; -k: default",
 	  "mxbk", 1, -1, edit_setfacl },
-	{ "setxattr", "[-c|-r] NAME VALUE PATH...", "set an attribute; -c: create; -r: replace", "cr", 3, -1,
+	{ "setxattr", "[-c|-r] [-h] NAME VALUE PATH...", "set an attribute; -c: create; -r: replace", "crh", 3, -1,
 	  edit_setxattr, .dashes = 2 },
 	{ "subvolume create", "[-p] PATH...", "make subvolumes; -p: missing parents too", "p", 1, -1,
 	  edit_subvolume_create },
@@ -215,7 +220,8 @@ const struct edit_op edit_ops[] = {
 	{ "subvolume snapshot", "[-r] ID|PATH PATH", "make a snapshot; -r: read-only", "r", 2, 2,
 	  edit_subvolume_snapshot },
 	{ "subvolume sync", "", "complete unfinished deletions", "", 0, 0, edit_subvolume_sync },
-	{ "touch", "[-a] [-m] TIME PATH...", "set times: now or @SECONDS; -a: access;\n-m: modification", "am", 2, -1,
+	{ "touch", "[-a] [-m] [-h] TIME PATH...",
+	  "set times: now or @SECONDS; -a: access;\n-m: modification", "amh", 2, -1,
 	  edit_touch },
 	{ "truncate", "PATH SIZE", "set the size of a file", "", 2, 2, op_truncate },
 	{ "write", "PATH OFFSET FILE", "write a local file into a file, at OFFSET", "", 3, 3, edit_write },

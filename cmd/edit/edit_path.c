@@ -11,27 +11,16 @@
 
 #define EMPTY "empty path (the root directory is /)"
 
-/* Skips slashes, and names that are a dot. */
-static void skip(const char **path)
-{
-	for (;;) {
-		*path += strspn(*path, "/");
-		if (**path != '.' || ((*path)[1] && (*path)[1] != '/'))
-			return;
-		++*path;
-	}
-}
-
 /* Gets the next name; @path then points to the one after it, or to the end. */
 static const char *next_name(const char **path, size_t *len)
 {
 	const char *name;
 
-	skip(path);
+	*path += strspn(*path, "/");
 	name = *path;
 	*len = strcspn(name, "/");
 	*path += *len;
-	skip(path);
+	*path += strspn(*path, "/");
 	return name;
 }
 
@@ -143,6 +132,31 @@ static int pass(struct way *w, const char *name, size_t len, struct btrkit_found
 	return ret;
 }
 
+static enum edit_last kind(const char *name, size_t len)
+{
+	if (!len)
+		return EDIT_ROOT;
+	if (len == 2)
+		return memcmp(name, "..", 2) ? EDIT_NAME : EDIT_DOTDOT;
+	return len == 1 && *name == '.' ? EDIT_DOT : EDIT_NAME;
+}
+
+/* The last name of the path, in the current directory. */
+static struct edit_spot end_at(const struct way *w, const char *name, size_t len, enum edit_last last)
+{
+	const struct btrkit_found *dir = &w->e->above[w->n - 1];
+	struct edit_spot s = { .root = dir->root, .last = last };
+
+	if (last != EDIT_NAME)
+		len = 0;
+	/* The last name is never part of a link, but text may have been copied: point into the path. */
+	if (len && w->text)
+		name = w->whole + strlen(w->whole) - strlen(name);
+	s.at = (struct btrkit_place){ dir->root, dir->inode, name, len };
+	s.slash = len && name[len];
+	return s;
+}
+
 /*
  * Resolves a path: up to its last name if @found is NULL, which *@s gets with its directory; otherwise *@found is what
  * is there.
@@ -157,27 +171,22 @@ static int walk(struct way *w, struct edit_spot *s, struct btrkit_found *found, 
 		ret = push(w, &(struct btrkit_found){ w->e->root, BTRKIT_TOP_INODE, DT_DIR, { 0 } }, err);
 
 	while (!ret) {
-		const struct btrkit_found *dir;
+		enum edit_last last;
 		size_t len;
 		const char *name = next_name(&w->path, &len);
 
-		/* Only links lead upwards. The root directory is its own parent. */
-		if (len == 2 && name < w->given && !memcmp(name, "..", 2)) {
+		last = kind(name, len);
+		/* The root directory is its own parent. */
+		if (last == EDIT_DOTDOT)
 			go_up(w, w->n - (w->n > 1));
-			len = 0;
-			if (*w->path)
-				continue;
-		}
-		dir = &w->e->above[w->n - 1];
+		if (last != EDIT_NAME && *w->path)
+			continue;
 		if (!found && !*w->path) {
-			/* The last name is never part of a link, but text may have been copied: point into the path. */
-			if (len && w->text)
-				name = w->whole + strlen(w->whole) - strlen(name);
-			*s = (struct edit_spot){ dir->root, { dir->root, dir->inode, name, len }, len && name[len] };
+			*s = end_at(w, name, len, last);
 			return 0;
 		}
-		if (!len) {
-			*found = *dir;
+		if (last != EDIT_NAME) {
+			*found = w->e->above[w->n - 1];
 			return 0;
 		}
 		ret = pass(w, name, len, found ? found : &(struct btrkit_found){ 0 }, err);

@@ -122,6 +122,8 @@ static int remove_path(struct edit *e, const char *path, bool below, struct btrk
 
 	if (below) {
 		ret = edit_spot(e, path, &s, err);
+		if (!ret && s.last > EDIT_ROOT)
+			ret = edit_fail(err, EINVAL, "a path to remove must not end with . or ..");
 		if (!ret)
 			ret = s.at.len ? btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, &f, err) :
 					 edit_fail(err, EBUSY, path);

@@ -69,11 +69,13 @@ struct btrkit_extract_result {
 /**
  * Extracts files to a directory.
  *
- * Whatever is at DIRECTORY/PATH already is replaced: a file or symbolic link is removed first, and not written through;
- * a directory is kept and completed. Missing parent directories are created. Modes and times of directories are set
- * last. ACLs that the target directory passes on to what is created in it are removed. Of a damaged file, the part
- * before the damage is extracted. Preallocated space becomes a hole. The property btrfs.compression is set only if the
- * target supports it. Immutable files in the target, and the devices that are read, are not replaced.
+ * Whatever is at DIRECTORY/PATH already is replaced: a file or symbolic link is removed first, and not written
+ * through; a directory is kept and completed. Two dots in PATH lead to the directory above in the filesystem, and drop
+ * the name before them from where it is written, which is never above DIRECTORY. Missing parent directories are
+ * created. Modes and times of directories are set last. ACLs that the target directory passes on to what is created in
+ * it are removed. Of a damaged file, the part before the damage is extracted. Preallocated space becomes a hole. The
+ * property btrfs.compression is set only if the target supports it. Immutable files in the target, and the devices
+ * that are read, are not replaced.
  *
  * Memory is needed for each file with further names to come, and for the path to the current file.
  *

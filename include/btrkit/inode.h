@@ -44,7 +44,8 @@ struct btrkit_inode {
  * link that is the last name is itself what is found. Until 0.1 no link was followed.
  *
  * @param root	objectid of the subvolume in which the path starts
- * @param path	terminated; a leading slash is allowed; may lead into other subvolumes; two dots are a name
+ * @param path	terminated; a leading slash is allowed; may lead into other subvolumes, and upwards by two dots, but not
+ *		above the root directory of @p root; until 0.1 these were a name
  * @return 0; -ENOENT: no such subvolume or path; -ENOTDIR: a slash follows what is no directory; -ELOOP: more than 40
  *	   links; -ENAMETOOLONG; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1

@@ -285,17 +285,42 @@ static int next_part(const char **path, const char **part, size_t *len)
 	}
 }
 
-static int take_path(struct extract *x, uint64_t root, const char *path)
+/*
+ * Reduces a path to the names where it is written, separated by single slashes: ".." drops the name before it, so that
+ * nothing is written above the target, and no directory for a name that the path leaves again. @ret: to be freed
+ */
+static int path_below(struct extract *x, const char *path, char **ret)
 {
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	struct btrkit_inode i;
-	unsigned above = 0;
+	char *below = malloc(strlen(path) + 1);
+	const char *part;
+	size_t n = 0, len;
+
+	if (!below)
+		return err_nomem(x->err);
+	while (!next_part(&path, &part, &len)) {
+		if (len == 2 && !memcmp(part, "..", 2)) {
+			while (n && below[--n] != '/')
+				;
+			continue;
+		}
+		if (n)
+			below[n++] = '/';
+		memcpy(below + n, part, len);
+		n += len;
+	}
+	below[n] = '\0';
+	*ret = below;
+	return 0;
+}
+
+/* Extracts inode @i to @path, which path_below() has returned. */
+static int put_path(struct extract *x, const struct btrkit_inode *i, const char *path)
+{
 	const char *part, *last = NULL;
 	size_t len, last_len = 0;
-	int ret = btrkit_inode_find(x->fs, root, path, &i, &what);
+	unsigned above = 0;
+	int ret = 0;
 
-	if (ret)
-		return extract_problem(x, path, ret, &what);
 	pop_name(x, 0);
 	while (!ret && !next_part(&path, &part, &len)) {
 		if (last) {
@@ -310,11 +335,28 @@ static int take_path(struct extract *x, uint64_t root, const char *path)
 	if (!ret && last)
 		ret = push_name(x, last, last_len);
 	if (!ret)
-		ret = run_path(x, &i);
+		ret = run_path(x, i);
 	/* A parent directory could not be created, which was reported. */
 	ret = ret == 1 ? 0 : ret;
 	while (!ret && above--)
 		ret = x->target->above_end(x);
+	return ret;
+}
+
+static int take_path(struct extract *x, uint64_t root, const char *path)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct btrkit_inode i;
+	char *below = NULL;
+	int ret = btrkit_inode_find(x->fs, root, path, &i, &what);
+
+	if (ret)
+		return extract_problem(x, path, ret, &what);
+	ret = path_below(x, path, &below);
+	if (ret)
+		return ret;
+	ret = put_path(x, &i, below);
+	free(below);
 	return ret;
 }
 

@@ -95,7 +95,6 @@ struct walk {
 	struct btrkit_fs *fs;
 	const char *whole;	   /* as it was given, for messages */
 	const char *path;	   /* what remains of it */
-	const char *given;	   /* what precedes this comes from symbolic links */
 	char *text;		   /* the last link and what followed it, which @path points into; or NULL */
 	struct inode_place *above; /* the root directory, and each inode below it down to the current one */
 	size_t n, room;
@@ -141,7 +140,6 @@ static int read_link(struct btrkit_fs *fs, const struct inode_place *link, char 
 static int follow(struct walk *w, const struct inode_place *link, size_t len, struct btrkit_error *err)
 {
 	const char *rest = w->path + len;
-	const size_t own = w->given > rest ? (size_t)(w->given - rest) : 0;
 	char *target, *text;
 	size_t n;
 	int r;
@@ -159,11 +157,24 @@ static int follow(struct walk *w, const struct inode_place *link, size_t len, st
 	strcpy(text + n, rest);
 	free(w->text);
 	w->path = w->text = text;
-	w->given = text + n + own;
 	/* Where paths start is the root directory for links, too, so none leads elsewhere. */
 	if (*text == '/')
 		w->n = 1;
 	return 0;
+}
+
+/* Whether the path continues upwards, behind any slashes and dots. */
+static bool goes_up(const char *rest)
+{
+	for (;;) {
+		const size_t len = strcspn(rest, "/");
+
+		if (len > 1 || (len && *rest != '.'))
+			return len == 2 && !memcmp(rest, "..", 2);
+		if (!rest[len])
+			return false;
+		rest += len + 1;
+	}
 }
 
 /* Handles the next name of the path, which has @len bytes. */
@@ -174,8 +185,8 @@ static int advance(struct walk *w, size_t len, struct btrkit_error *err)
 	uint8_t type;
 	int r;
 
-	/* Only links lead upwards. The root directory is its own parent. */
-	if (len == 2 && !memcmp(name, "..", 2) && name < w->given) {
+	/* The root directory is its own parent. */
+	if (len == 2 && !memcmp(name, "..", 2)) {
 		w->n -= w->n > 1;
 		w->path += len;
 		return 0;
@@ -183,6 +194,11 @@ static int advance(struct walk *w, size_t len, struct btrkit_error *err)
 	r = step(w->fs, &at, name, len, &type, err);
 	if (r < 0)
 		return r;
+	if (r == STEP_EMPTY && goes_up(name + len)) {
+		/* Nothing is looked up in the empty directory. */
+		w->path += len;
+		return push(w, &at, err);
+	}
 	if (r == STEP_EMPTY)
 		return err_set(err, BTRKIT_NOT_FOUND,
 			       "%.*s is an empty placeholder for a subvolume that the snapshot does not include: %s",
@@ -201,7 +217,7 @@ static int advance(struct walk *w, size_t len, struct btrkit_error *err)
 int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, bool last,
 		 struct inode_place *ret, struct btrkit_error *err)
 {
-	struct walk w = { .fs = fs, .whole = path, .path = path, .given = path, .last = last };
+	struct walk w = { .fs = fs, .whole = path, .path = path, .last = last };
 	int r = push(&w, &(struct inode_place){ *root, OID_FIRST_FREE }, err);
 
 	while (!r && *w.path) {

@@ -17,9 +17,11 @@ struct inode_place {
 /*
  * Follows @path from the root directory of @root, also into other subvolumes, and through symbolic links as if the
  * subvolume @root was mounted as the root directory of a system: for example, a link to /etc leads to "etc" in @root,
- * and so does one to ../../etc in a directory there. Empty components, "." and a leading slash are allowed; ".." only
- * within links. A component followed by a slash must be a directory, or a link to one. @last: also follow a link that
- * is the last component. @return 0; -ENOENT; -ENOTDIR; -ELOOP; <0
+ * and so does one to ../../etc in a directory there. ".." leads to the directory above: behind a link to the one above
+ * its target, from the top of a nested subvolume to the directory that it lies in, and from the root directory of @root
+ * nowhere else. Empty components, "." and a leading slash are allowed. A component followed by a slash must be a
+ * directory, or a link to one. @last: also follow a link that is the last component. @return 0; -ENOENT; -ENOTDIR;
+ * -ELOOP; <0
  */
 int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, bool last,
 		 struct inode_place *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -100,7 +100,7 @@ def what_fails(path):
             ('subvolume create', 'subvolume create takes [-p] PATH...'), ('subvolume sync s', 'takes nothing else'),
             ('subvolume create s', 'File exists'), ('subvolume create /', 'File exists'),
             ('subvolume create no/x', 'No such file'), ('subvolume create t/x', 'Read-only'),
-            ('subvolume create ' + 'n' * 256, 'File name too long'), ('subvolume create ..', 'Invalid'),
+            ('subvolume create ' + 'n' * 256, 'File name too long'), ('subvolume create ..', 'File exists'),
             ('subvolume delete s/dir', 'is not a subvolume'), ('subvolume delete absent', 'No such file'),
             ('subvolume delete 999', 'No such file'), ('subvolume delete /', 'top-level'),
             ('subvolume delete 0', 'No such file'), ('subvolume delete 5', 'top-level'),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """`btrkit edit` on images, without root: the syntax of scripts, error messages with line numbers, that a failing script
 has no effect, --commit-every and --undo. tests/kernel compares the operations with Linux."""
+import json
 import os
 import random
 import re
@@ -108,7 +109,11 @@ def what_fails(path, scratch):
             ('mkdir new', 'File exists'), ('mkdir -p file', 'File exists'), ('mkdir -p file/a', 'Not a directory'),
             ('mkdir no/such', 'No such file or directory'), ('mkdir file/x', 'Not a directory'),
             ('mkdir link/x', 'Not a directory'), ('mkdir ' + 'n' * 256, 'File name too long'),
-            ('mkdir /', 'File exists'), ('mkdir ..', 'Invalid argument'), ('rmdir /', 'busy'), ('mv / x', 'busy'),
+            ('mkdir /', 'File exists'), ('mkdir ..', 'File exists'), ('rm -r full/d/..', 'must not end with'),
+            ('rm -rf .', 'must not end with'), ('rm full/..', 'Is a directory'), ('mv . x', 'busy'),
+            ('mv file full/.', 'busy'), ('mv -n file full/..', 'File exists'), ('rmdir full/d/..', 'not empty'),
+            ('rmdir full/.', 'Invalid argument'), ('chmod -h 600 link', 'not supported'),
+            ('chown -q 7 file', 'unknown option'), ('rmdir /', 'busy'), ('mv / x', 'busy'),
             ('rm -r /', 'busy'), ('rm full', 'Is a directory'), ('rmdir file', 'Not a directory'),
             ('rmdir full', 'Directory not empty'), ('rm absent', 'No such file'), ('rm -r absent', 'No such file'),
             ('mv file full', 'Is a directory'), ('mv full file', 'Not a directory'),
@@ -262,6 +267,40 @@ def attributes(path):
     check('user.d' in run('dump-tree', '-t', '5', path)[1].decode())
 
 
+def through_links(path):
+    """Attributes change behind a link as in coreutils, and with -h, or if no links are followed, those of the link."""
+    def state():
+        rows = [json.loads(run('stat', '--format', 'json', path, name)[1].splitlines()[1]) for name in 'fl']
+        tree = run('dump-tree', '-t', '5', path)[1].decode()
+        return [(row['uid'], row['mode'] & 0o7777, row['mtime'], row['flags'],
+                 f'({row["inode"]} XATTR_ITEM' in tree) for row in rows]
+    works(path, b'put /dev/null f\nln -s f l\nchmod 644 f\n')
+    for words in ('chown 7', 'touch @5', 'chmod 600', 'chmod u+x', 'chattr +d', 'chattr -d', 'setxattr trusted.a 1',
+                  'rmxattr trusted.a'):
+        name, *operands = words.split()
+        before = state()
+        works(path, [name, *operands, 'l'])
+        after = state()
+        check(after[0] != before[0] and after[1] == before[1], words, before, after)
+        if name == 'chmod':
+            refused(path, ['chmod', '-h', *operands, 'l'], says='not supported')
+        else:
+            if name == 'chattr':
+                works(path, ['chattr', '-h', operands[0], 'l'])
+            else:
+                works(path, [name, '-h', *operands, 'l'])
+            check(state()[0] == after[0] and state()[1] != after[1], words, state())
+            # Both ways to say it are the same.
+            now = digest(path) and state()
+            if name in ('chown', 'touch', 'chattr'):
+                works(path, [name, *operands, 'l'], '--no-dereference')
+                check(state() == now, words, state())
+    works(path, ['touch', '-mh', '@9', 'l'])
+    check(state()[1][2] != state()[0][2], state())
+    refused(path, b'ln -s none dangling\nchown 5 dangling\n', says='No such file', line=2)
+    works(path, b'ln -s none dangling\ntouch -h @5 dangling\nchmod -x f\nrm f l dangling\n')
+
+
 def misplaced_options(path):
     """What looks like an option is never an operand, in any operation, unless -- comes before it."""
     words = {'chattr': '+d d', 'chmod': '700 d', 'chown': '0 d', 'clone': 'd e', 'ln': '-s d e', 'mkdir': 'z',
@@ -338,6 +377,7 @@ def main():
         commits(path)
         undo(path, scratch)
         attributes(path)
+        through_links(path)
         compressed(path, scratch)
         few_chunks(scratch)
         for bad in (os.path.join(scratch, 'no'), '/dev/null', scratch):
