@@ -43,7 +43,7 @@ struct edit_op {
 	/* @flags: a bit for each of @letters, in their order. @return 0; a negative errno */
 	int (*run)(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 	unsigned dashes; /* so many of the first words may begin with -, which makes no option of them */
-	bool sign;	/* the first of them is a mode or flags: what begins with - and has other letters than @letters */
+	bool sign;	/* the first word is a mode or flags: it begins with - and has other letters than @letters */
 };
 
 /* Ends with a NULL name. */
