@@ -42,14 +42,17 @@ static void print_changes(const struct space_cache_request *req, const struct bt
 
 static void print_work(const struct space_cache_request *req, const struct btrkit_space_change *c)
 {
-	if (!req->dry_run) {
-		printf("written:\t\t%" PRIu64 " bytes in %" PRIu64 " commits\n", c->bytes_written, c->commits);
+	const bool fits = c->needed_bytes <= c->available_bytes;
+
+	if (!req->dry_run || fits)
+		printf("%s\t%" PRIu64 " bytes in %" PRIu64 " commits\n",
+		       req->dry_run ? "to be written:\t" : "written:\t", c->bytes_written, c->commits);
+	if (!req->dry_run)
 		return;
-	}
 	printf("space:\t\t\tup to %" PRIu64 " bytes for tree blocks needed, %" PRIu64 " free\n", c->needed_bytes,
 	       c->available_bytes);
 	printf("time:\t\t\tabout %.1f seconds\n", (double)c->estimated_ns / 1e9);
-	if (c->needed_bytes > c->available_bytes)
+	if (!fits)
 		printf("there is not enough space\n");
 }
 

@@ -114,7 +114,12 @@ int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *si
 
 /** Flags of struct btrkit_space_change_options. Since: 0.1 */
 enum btrkit_space_change_flags {
-	/** Change nothing, and report what would be changed. The filesystem may have been opened for reading. */
+	/**
+	 * Change nothing, and report what would be changed: the work is done in memory, so the figures are those of the
+	 * run. That takes memory for what would be written, each block of each device once, besides what the run takes.
+	 * If the space does not suffice, which needed_bytes and available_bytes tell, the figures are estimates. The
+	 * filesystem may have been opened for reading.
+	 */
 	BTRKIT_SPACE_DRY_RUN = 1 << 0
 };
 

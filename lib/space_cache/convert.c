@@ -144,9 +144,9 @@ static int work(struct conversion *cv, struct btrkit_error *err)
 	if (!cv->sum.changed)
 		return 0;
 	ret = convert_count(cv, err);
-	if (!ret && !(cv->opts->flags & BTRKIT_SPACE_DRY_RUN))
-		ret = convert_run(cv, err);
-	return ret;
+	if (ret)
+		return ret;
+	return cv->opts->flags & BTRKIT_SPACE_DRY_RUN ? convert_rehearse(cv, err) : convert_run(cv, err);
 }
 
 typedef int (*plan_fn)(struct conversion *cv, struct btrkit_error *err);

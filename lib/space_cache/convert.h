@@ -61,6 +61,10 @@ int convert_run(struct conversion *cv, struct btrkit_error *err) BTRKIT_MUST_CHE
 /* Commit, and start another transaction. On failure *txn is NULL. */
 int convert_next_txn(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* In rehearse.c: */
+/* Does the conversion without writing, in memory, and sets cv->sum as convert_run() does. @return 0; <0 */
+int convert_rehearse(struct conversion *cv, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* In clear_v1.c: */
 /*
  * Removes the v1 cache, in as many transactions as its size requires. *txn is the first one, and on success set to the
