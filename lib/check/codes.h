@@ -110,7 +110,7 @@
 	CODE(SPACE_WRONG, "SPACE-WRONG", REFUSED, "the free space tree contradicts the extent tree")                  \
 	CODE(SPACE_STRAY, "SPACE-STRAY", MISBEHAVES, "the free space tree has free space outside any block group")    \
 	CODE(SPACE_CACHE_SIZE, "SPACE-CACHE-SIZE", REFUSED,                                                           \
-	     "the v1 cache of a block group is larger than its file, which makes Linux crash")                        \
+	     "the v1 cache of a block group is larger than its file, or in none: Linux crashes")                      \
 	CODE(SPACE_CACHE, "SPACE-CACHE", MISBEHAVES, "the v1 cache of a block group contradicts the extent tree")     \
 	CODE(SPACE_CACHE_FILE, "SPACE-CACHE-FILE", LEFTOVER,                                                          \
 	     "the file of a v1 cache is incomplete, or unlike those that Linux creates")                              \

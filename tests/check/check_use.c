@@ -85,7 +85,8 @@ static int read_all(const char *path, unsigned depth)
 	dir = opendir(path);
 	if (!dir)
 		return note(ret ? ret : errno);
-	while (errno = 0, e = readdir(dir)) {
+	/* Damaged directories may have no end. */
+	while (errno = 0, entries <= ENTRIES_MAX && (e = readdir(dir))) {
 		char child[PATH_ROOM];
 		int one;
 

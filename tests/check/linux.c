@@ -19,7 +19,7 @@
 #include "tests/check/edit.h"
 #include "tests/check/image.h"
 
-#define ROWS_MAX 512u
+#define ROWS_MAX 1024u
 #define COLUMNS 7u
 
 enum column {
@@ -102,10 +102,11 @@ static const char *worst(const char *codes)
 	return found == BTRKIT_CHECK_SEVERITIES ? "none" : btrkit_check_severity_name(found);
 }
 
-/* Whether an answer says that Linux refuses the filesystem, or some of it. */
+/* Whether an answer says that Linux refuses the filesystem, or some of it. A write alone may also be refused. */
 static bool is_refusal(const char *answer)
 {
-	static const char *const words[] = { "refuses", "turns read-only", "crashes", "hangs" };
+	static const char *const words[] = { "refuses to mount", "refuses to read", "turns read-only", "crashes",
+					     "hangs" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strncmp(answer, words[i], strlen(words[i])))

@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.append(os.path.join(HERE, '..', '..', 'images'))
 import unpack
 
-DEVICE_SIZE = 128 << 20
+DEVICE_SIZE = 256 << 20
 SEVERAL = {  # number of devices, whether to fill them, profile of data
     'two-raid1': (2, True, 'raid1'),
     'two-raid0': (2, True, 'raid0'),
@@ -39,8 +39,8 @@ def make(name, folder):
         with open(path, 'wb') as f:
             f.truncate(DEVICE_SIZE)
     contents = ('--rootdir', make_source(folder)) if fill else ()
-    subprocess.run([os.environ.get('BTRKIT', 'btrkit'), 'mkfs', '-q', '-U', UUID, '-m', 'raid1', '-d', data,
-                    *contents, *paths], check=True,
+    subprocess.run([os.environ.get('BTRKIT', 'btrkit'), 'mkfs', '-q', '-U', UUID, '-b', str(DEVICE_SIZE), '-m', 'raid1',
+                    '-d', data, *contents, *paths], check=True,
                    env=dict(os.environ, SOURCE_DATE_EPOCH='1', DETERMINISTIC_SEED='1'))
     whole = os.path.join(folder, f'{name}.img')
     with open(whole, 'wb') as to:

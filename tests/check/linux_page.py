@@ -14,8 +14,10 @@ What Linux 6.18 checks when it mounts a filesystem, reads its tree blocks and wo
 reports for a filesystem that breaks the rule. There are {} rules, and a filesystem was made for each by changing a good
 one; [check/linux.txt](check/linux.txt) describes the damage. Linux 6.18.15 answered in a virtual machine: a writable
 device was mounted read-only, and everything read; a second one was mounted writable, everything read, some files made
-and removed, all of it balanced, everything removed, and it was mounted again. Whatever Linux refuses, crashes at, or
-turns read-only for, `btrkit check` reports with severity "refused".
+and removed, all of it balanced, everything removed, and it was mounted again. Whatever Linux refuses to mount or to
+read, crashes or hangs at, or turns read-only for, `btrkit check` reports with severity "refused". A code has one
+severity, the worst of what Linux does for damage of its kind, so Linux mounts some of what is "refused". It "hangs" if
+nothing happened for a minute.
 
 | answer | read-only | writable |
 |---|---|---|

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Checks the v1 cache. Linux rebuilds incomplete caches. */
+#include <sys/stat.h>
+
 #include "lib/check/findings.h"
 #include "lib/check/space/space_cache_v1.h"
 #include "lib/check/space/space_gaps.h"
@@ -28,8 +30,11 @@ static int data_end(struct cursor *cur, uint64_t ino, uint64_t size, uint64_t *e
 	return ret < 0 ? ret : 0;
 }
 
-/* Linux reads all pages up to the file size, and crashes if one is missing. @return whether that was reported */
-static bool check_size(struct check *c, const struct space_cache_group *cache)
+/*
+ * Linux reads all pages up to the file size, and crashes if one is missing. If the inode is not a regular file, a
+ * writable mount hangs. @return whether that was reported
+ */
+static bool check_file(struct check *c, const struct space_cache_group *cache)
 {
 	const struct btrkit_key *key = &cache->header.location;
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -41,8 +46,13 @@ static bool check_size(struct check *c, const struct space_cache_group *cache)
 
 	cursor_init(&cur, c->fs, &c->fs->root_tree);
 	ret = cursor_find(&cur, key, &what);
-	if (!ret && !inode_item_decode(&c->items, &cur.item, &inode, NULL) && inode.generation && inode.size &&
-	    inode.generation == cache->header.generation) {
+	if (ret || inode_item_decode(&c->items, &cur.item, &inode, NULL)) {
+		/* Linux does not use the cache. */
+	} else if (!S_ISREG(inode.mode)) {
+		reported = true;
+		check_report_at(c, CHECK_SPACE_CACHE_SIZE, &(struct check_location){ OID_ROOT_TREE, 0, key, "mode" },
+				"file of the free space cache is not a regular file");
+	} else if (inode.generation && inode.size && inode.generation == cache->header.generation) {
 		const uint64_t size = inode.size;
 		uint64_t values[2];
 
@@ -76,7 +86,7 @@ static void validate_group(struct space *s, const struct check_group *g)
 		return;
 	}
 	if (cache.state == SPACE_CACHE_IGNORED || cache.state == SPACE_CACHE_USABLE)
-		reported = check_size(s->c, &cache);
+		reported = check_file(s->c, &cache);
 	if (!reported && cache.state == SPACE_CACHE_IGNORED && !cache.unfinished)
 		check_report_at(s->c, CHECK_SPACE_CACHE_FILE,
 				&(struct check_location){ OID_ROOT_TREE, 0, &KEY(OID_FREE_SPACE, 0, g->start) },

@@ -44,7 +44,7 @@ static void check_numbers(struct check *c, const struct super *s)
 		report_super_field(c, CHECK_SUPER_FIELD, "bytes_used",
 				   "bytes_used is %" PRIu64 ", less than in an empty filesystem", s->bytes_used);
 	if (root_dir != OID_ROOT_TREE_DIR)
-		report_super_field(c, CHECK_SUPER_VALUE, "root_dir_objectid",
+		report_super_field(c, CHECK_SUPER_FIELD, "root_dir_objectid",
 				   "root tree directory is inode %" PRIu64 ", expected 6", root_dir);
 	if (s->cache_generation > s->generation && s->cache_generation != UINT64_MAX)
 		report_super_field(c, CHECK_SUPER_VALUE, "cache_generation",

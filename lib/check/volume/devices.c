@@ -192,6 +192,16 @@ static void verify_device(const struct volume_check *v, const struct dev_item *d
 		check_copy(v, device, &super);
 }
 
+/* Returns the number of devices that are not missing. */
+static size_t num_present(const struct volume_check *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < volume_num_devices(v->c->fs->volume); i++)
+		n += volume_device(v->c->fs->volume, i).io != NULL;
+	return n;
+}
+
 static void check_counts(const struct volume_check *v)
 {
 	const struct super *super = &v->c->fs->super;
@@ -206,7 +216,10 @@ static void check_counts(const struct volume_check *v)
 		totals[1] += devices[i].total_bytes;
 		own += seed ? 0 : devices[i].total_bytes;
 	}
-	if (counts[0] != counts[1])
+	if (counts[0] == 1 && num_present(v) > 1)
+		check_report_at(v->c, CHECK_SUPER_FIELD, &at,
+				"superblock says that there is one device, so Linux ignores the others");
+	else if (counts[0] != counts[1])
 		check_report_at(v->c, CHECK_DEVICE_COUNT, &at, "wrong number of devices in the superblock");
 	at = (struct check_location){ .field = "total_bytes", .values = totals };
 	if (totals[0] < own)
