@@ -65,6 +65,15 @@ static void name_partition(const char *device, struct cmd_next_step *step)
 			 "; no superblock was found at 64 KiB, 64 MiB or 256 GiB: blkid tells what it has");
 }
 
+/* A superblock that is used has no logical address. If it fails, none of its mirrors was valid. */
+static void damaged(const struct command *cmd, const struct btrkit_error *err, struct cmd_next_step *step)
+{
+	if (err->places & BTRKIT_AT_LOGICAL)
+		add(step, "; btrkit check lists all damage");
+	else if (err->places & BTRKIT_AT_PHYSICAL && strcmp(cmd->name, "dump-super"))
+		add(step, "; no mirror is valid either: btrkit dump-super -fa shows them");
+}
+
 const char *cmd_next_step(const struct command *cmd, const char *device, const struct btrkit_error *err,
 			  struct cmd_next_step *step)
 {
@@ -84,12 +93,33 @@ const char *cmd_next_step(const struct command *cmd, const char *device, const s
 		add(step, "; unmount it first%s", has_option(cmd, "force") && !strcmp(cmd->name, "check") ?
 							  ", or give --force" : "");
 		break;
+	case BTRKIT_CAUSE_DEVICE_MISSING:
+		add(step, has_option(cmd, "device") ? "; give each device with --device" : "; give all devices");
+		break;
+	case BTRKIT_CAUSE_LOCKED:
+		add(step, "; wait for that program, which fuser or lsof names");
+		break;
+	case BTRKIT_CAUSE_FEATURE:
+		add(step, "; btrkit features lists what is supported");
+		break;
+	case BTRKIT_CAUSE_CSUM:
+	case BTRKIT_CAUSE_BYTENR:
+		damaged(cmd, err, step);
+		break;
+	case BTRKIT_CAUSE_FSID:
+	case BTRKIT_CAUSE_OWNER:
+	case BTRKIT_CAUSE_LEVEL:
+	case BTRKIT_CAUSE_FIRST_KEY:
+		add(step, "; btrkit check lists all damage");
+		break;
 	case BTRKIT_CAUSE_GENERATION:
 		add(step, "; an older state may be whole: %s",
 		    has_option(cmd, "backup") ? "btrkit dump-tree -R lists them, and --backup N uses one" :
 						"mount -o ro,rescue=usebackuproot shows it");
 		break;
 	default:
+		if (err->code == BTRKIT_TRUNCATED && err->places & BTRKIT_AT_DEVID)
+			add(step, "; the device is shorter than its filesystem: copy the whole of it");
 		break;
 	}
 	return step->text;

@@ -88,6 +88,16 @@ def damaged(scratch):
     bad = unpack.unpack('bad-generation', scratch)
     says('btrkit dump-tree -R lists them, and --backup N uses one', 'dump-tree', bad)
     says('mount -o ro,rescue=usebackuproot shows it', 'fiemap', '-a', bad)
+    says('; no mirror is valid either: btrkit dump-super -fa shows them', 'ls', unpack.unpack('bad-super-all', scratch))
+    owner = unpack.unpack('bad-owner', scratch)
+    says('; btrkit check lists all damage', 'tree-stats', owner)
+    says('; btrkit check lists all damage', 'dump-tree', unpack.unpack('bad-fsid', scratch))
+    cut = unpack.unpack('bad-truncated', scratch)
+    for args in ['ls', cut], ['dump-tree', cut], ['stat', cut, '.'], ['extract', '--tar=/dev/null', cut]:
+        says('; the device is shorter than its filesystem: copy the whole of it', *args)
+    for args in ['ls'], ['check'], ['edit'], ['du'], ['dump-tree']:
+        says('not supported: extent-tree-v2; btrkit features lists what is supported', *args,
+             unpack.unpack('unsupported-extent-tree-v2', scratch), *(['mkdir', 'a'] if args == ['edit'] else []))
 
 
 def stale(scratch):
@@ -103,6 +113,9 @@ def stale(scratch):
         f.write(before)
     says('the filesystem has 2; mount it with all devices and run btrfs scrub', 'edit', f'--device={paths[1]}',
          paths[0], 'mkdir', 'b')
+    says('all are needed for writing; give each device with --device', 'edit', paths[0], 'mkdir', 'b')
+    says('a device is missing, device 2; give each device with --device', 'space-cache', 'clear', 'v1', '--dry-run',
+         paths[0])
     status, out, err = run('ls', f'--device={paths[1]}', paths[0])
     assert not status and out == b'a\n' and err.count('\n') <= 1, (status, out, err)
 
