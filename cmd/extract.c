@@ -247,6 +247,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		req.directory = ".";
 	req.devices.at[0] = argv[optind];
 	req.fold.cmd = cmd;
+	req.fold.advise = true;
 	req.fold.device = req.devices.at[0];
 	req.paths = (const char *const *)argv + optind + 1;
 	req.num_paths = (size_t)(argc - optind - 1);

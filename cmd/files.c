@@ -116,7 +116,7 @@ static int run(const struct command *cmd, int argc, char **argv, int min, work_f
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	/* Of stat and cat, each path was given, and is answered. */
-	struct request req = { .fold = { .cmd = cmd, .all = work != ls } };
+	struct request req = { .fold = { .cmd = cmd, .all = work != ls, .advise = true } };
 	int c, ret, status = EXIT_FAILED;
 
 	if (cmd_devices_begin(cmd, argc, &req.devices))

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/next_step.h"
+
 /* Damage of one cause on one device that is printed when it is met: what a missing device takes needs no list. */
 #define SHOWN_BLOCKS 0u	/* blocks on a missing or stale device */
 #define SHOWN_NAMES 3u	/* files that lose something with it */
@@ -63,6 +65,10 @@ void cmd_fold_tell(struct cmd_fold *f, const char *path, size_t len, const struc
 	const unsigned shown = !of_device(what) ? SHOWN_OTHERS : path ? SHOWN_NAMES : SHOWN_BLOCKS;
 	struct cmd_folded *k = kind_of(f, what);
 
+	if (k && !k->times && path) {
+		k->named = true;
+		k->sample = *what;
+	}
 	if (!k || k->times++ < shown) {
 		print(f, path, len, what, f->advise && (!k || k->times == 1));
 		return;
@@ -97,6 +103,22 @@ static void print_folded(const struct cmd_fold *f, const struct cmd_folded *k)
 		f->device, what, k->folded, k->times > k->folded ? " more" : "", place, next);
 }
 
+/*
+ * Lines with a path do not say what can be done, because it would be the same in each. That an older state may be whole
+ * is worth a line of its own.
+ */
+static void advise(const struct cmd_fold *f, const struct cmd_folded *k)
+{
+	struct cmd_next_step step;
+	const char *text;
+
+	if (!f->advise || !k->named || k->cause != BTRKIT_CAUSE_GENERATION)
+		return;
+	text = cmd_next_step(f->cmd, f->device, &k->sample, &step);
+	if (*text)
+		cmd_say("btrkit %s: %s: %s", f->cmd->name, f->device, text + strlen("; "));
+}
+
 void cmd_fold_end(struct cmd_fold *f)
 {
 	for (size_t i = 0; i < CMD_FOLDS && f->kinds[i].times; i++) {
@@ -106,6 +128,7 @@ void cmd_fold_end(struct cmd_fold *f)
 			print(f, k->path, k->path ? strlen(k->path) : 0, &k->first, f->advise && k->times == 1);
 		else if (k->folded)
 			print_folded(f, k);
+		advise(f, k);
 		free(k->path);
 	}
 }

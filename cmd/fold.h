@@ -17,7 +17,7 @@ struct cmd_fold {
 	const struct command *cmd;
 	const char *device;
 	bool all;    /* fold nothing */
-	bool advise; /* say after the first of each kind what can be done next, if it has no path */
+	bool advise; /* say once for each kind what can be done next */
 	struct cmd_folded {
 		enum btrkit_cause cause;
 		uint64_t devid;
@@ -27,6 +27,8 @@ struct cmd_fold {
 		bool placed;
 		struct btrkit_error first; /* of the folded ones */
 		char *path;		   /* of that, or NULL */
+		bool named;		   /* the first of all had a path, and no advice */
+		struct btrkit_error sample; /* that one */
 	} kinds[CMD_FOLDS];
 };
 

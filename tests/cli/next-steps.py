@@ -88,6 +88,10 @@ def damaged(scratch):
     bad = unpack.unpack('bad-generation', scratch)
     says('btrkit dump-tree -R lists them, and --backup N uses one', 'dump-tree', bad)
     says('mount -o ro,rescue=usebackuproot shows it', 'fiemap', '-a', bad)
+    status, _, err = run('extract', '--tar=/dev/null', bad)
+    lines = err.splitlines()
+    assert status == 1 and lines[0].count('its parent says') and len(lines) == 2, lines
+    assert lines[1].endswith(f'{bad}: an older state may be whole: mount -o ro,rescue=usebackuproot shows it'), lines
     says('; no mirror is valid either: btrkit dump-super -fa shows them', 'ls', unpack.unpack('bad-super-all', scratch))
     owner = unpack.unpack('bad-owner', scratch)
     says('; btrkit check lists all damage', 'tree-stats', owner)
