@@ -99,9 +99,6 @@ const char *cmd_next_step(const struct command *cmd, const char *device, const s
 	case BTRKIT_CAUSE_LOCKED:
 		add(step, "; wait for that program, which fuser or lsof names");
 		break;
-	case BTRKIT_CAUSE_FEATURE:
-		add(step, "; btrkit features lists what is supported");
-		break;
 	case BTRKIT_CAUSE_CSUM:
 	case BTRKIT_CAUSE_BYTENR:
 		damaged(cmd, err, step);
