@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Findings with a common cause are folded, in any order in which threads report them, and with more causes than there is
- * room for not at all.
+ * Findings with a common cause are folded, in any order in which threads report them; with more causes than there is
+ * room for, not at all.
  */
 #include "tests/unit/unit.h"
 
