@@ -9,9 +9,12 @@
 #include "lib/base/each.h"
 #include "lib/base/err.h"
 #include "lib/base/pipeline.h"
+#include "lib/dump/dump_tree_block.h"
+#include "lib/dump/dump_tree_damage.h"
+#include "lib/dump/dump_tree_lines.h"
+#include "lib/dump/dump_tree_select.h"
 #include "lib/format/key_names.h"
 #include "lib/io/buffer.h"
-#include "lib/dump/dump_tree_select.h"
 #include "lib/volume/volume.h"
 
 /* Small enough that the data is still in the processor's cache when it is examined. */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/dump/dump_tree_report.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/dump/dump_tree_damage.h"
+#include "lib/dump/dump_tree_lines.h"
+#include "lib/dump/dump_tree_trees.h"
+#include "lib/dump/dump_tree_walk.h"
 #include "lib/format/item.h"
-
-#define FLAGS_KNOWN ((BTRKIT_DUMP_COMPAT_6_19 << 1) - 1)
 
 static int compare_u64(const void *a, const void *b)
 {
@@ -84,27 +84,6 @@ static int run(struct dump_report *r, struct btrkit_error *err)
 	drained = dump_run_drain(&r->run, NULL);
 	(void)drained;
 	return ret;
-}
-
-int dump_like(struct btrkit_fs *fs, const struct btrkit_dump_options *o, struct dump *ret, struct btrkit_error *err)
-{
-	*ret = (struct dump){
-		.fs = fs,
-		.render = (o->flags & BTRKIT_DUMP_HIDE_NAMES ? RENDER_HIDE_NAMES : 0) |
-			  (o->flags & BTRKIT_DUMP_CSUM_ITEMS ? RENDER_CSUM_ITEMS : 0) |
-			  (o->flags & BTRKIT_DUMP_COMPAT_6_19 ? RENDER_COMPAT_6_19 : 0),
-		.csum_headers = o->flags & BTRKIT_DUMP_CSUM_HEADERS,
-	};
-	if (o->flags & ~FLAGS_KNOWN)
-		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~FLAGS_KNOWN);
-	if (o->format != BTRKIT_FORMAT_TEXT && o->format != BTRKIT_FORMAT_JSON)
-		return err_set(err, BTRKIT_INVALID, "unknown format");
-	if (o->flags & BTRKIT_DUMP_COMPAT_6_19 && o->format != BTRKIT_FORMAT_TEXT)
-		return err_set(err, BTRKIT_INVALID, "the words of another version can only be selected for text");
-	if (o->fields && o->format != BTRKIT_FORMAT_JSON)
-		return err_set(err, BTRKIT_INVALID, "members can only be selected for JSON");
-	ret->e.form = o->format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT;
-	return o->fields ? dump_choose(o->fields, &ret->choice, err) : 0;
 }
 
 int btrkit_dump_tree(struct btrkit_fs *fs, const struct btrkit_dump_options *opts, btrkit_write_fn write, void *ctx,

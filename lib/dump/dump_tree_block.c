@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/dump/dump_tree.h"
+#include "lib/dump/dump_tree_block.h"
 
 #include "lib/base/err.h"
+#include "lib/dump/dump_tree_damage.h"
+#include "lib/dump/dump_tree_lines.h"
 #include "lib/format/items/render.h"
 #include "lib/format/key_names.h"
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints damage reports in place of data that cannot be read. */
+#include "lib/dump/dump_tree_damage.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/dump/dump_tree_lines.h"
 #include "lib/format/key_names.h"
 #include "lib/io/buffer.h"
-#include "lib/dump/dump_tree.h"
 #include "lib/volume/volume.h"
 
 void dump_blame(struct dump *d, int ret, const struct btrkit_error *what)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Collects the data extents of an inode, to select their items in other trees. */
+#include "lib/dump/dump_tree_extents.h"
+
 #include <stdlib.h>
 
 #include "lib/base/err.h"
 #include "lib/format/items/files/file_extent.h"
-#include "lib/dump/dump_tree_select.h"
 #include "lib/tree/cursor.h"
 
 struct list {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The lines other than blocks: header, headings of trees, damage, superblock fields. */
-#include "lib/dump/dump_tree.h"
+#include "lib/dump/dump_tree_lines.h"
 
 #include <btrkit/version.h>
 

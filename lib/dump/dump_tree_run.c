@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/dump/dump_tree.h"
+#include "lib/dump/dump_tree_run.h"
 
 #include <stdlib.h>
 
 #include "lib/base/each.h"
 #include "lib/base/err.h"
 #include "lib/base/pipeline.h"
+#include "lib/dump/dump_tree_block.h"
+#include "lib/dump/dump_tree_damage.h"
+#include "lib/dump/dump_tree_lines.h"
 #include "lib/io/buffer.h"
 
 /* Size of the blocks of a piece: the result should fit into the processor's cache. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/dump/dump_tree_extents.h"
+#include "lib/dump/dump_tree_walk.h"
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"
 

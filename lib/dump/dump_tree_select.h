@@ -4,7 +4,8 @@
 
 /* Converts struct btrkit_dump_select to selections for each tree. */
 
-#include "lib/dump/dump_tree.h"
+#include "lib/dump/dump_tree_pick.h"
+#include "lib/dump/dump_tree_walk.h"
 
 struct ranges {
 	struct btrkit_dump_range *at;
@@ -37,10 +38,5 @@ void dump_select_end(struct dump_select *s);
  * false: nothing
  */
 bool dump_select_tree(const struct dump_select *s, uint64_t id, bool named, bool log, struct dump_what *what);
-
-/* In dump_tree_extents.c: */
-/* Collects the data extents of inode @inode in a tree (0: all requested trees), see struct dump_select. */
-int dump_select_extents(struct btrkit_fs *fs, const struct btrkit_dump_options *o, uint64_t tree, uint64_t inode,
-			struct dump_data **ret, size_t *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Selects the trees to dump, and prints their headings. */
-#include "lib/dump/dump_tree_report.h"
+#include "lib/dump/dump_tree_trees.h"
 
 #include <inttypes.h>
 
 #include "lib/base/err.h"
+#include "lib/dump/dump_tree_damage.h"
+#include "lib/dump/dump_tree_lines.h"
+#include "lib/dump/dump_tree_walk.h"
 #include "lib/format/key_names.h"
 #include "lib/tree/cursor.h"
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/dump/dump_tree.h"
+#include "lib/dump/dump_tree_walk.h"
 
 #include "lib/base/err.h"
+#include "lib/dump/dump_tree_block.h"
+#include "lib/dump/dump_tree_damage.h"
+#include "lib/dump/dump_tree_run.h"
 
 /*
  * A walk holds the path from the top block to the current block. Levels decrease from parent to child (ensured by

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_DUMP_DUMP_TREE_REPORT_H
-#define BTRKIT_DUMP_DUMP_TREE_REPORT_H
+#ifndef BTRKIT_DUMP_DUMP_TREE_TREES_H
+#define BTRKIT_DUMP_DUMP_TREE_TREES_H
 
-/* State of a dump, from the first tree to the totals. */
+/* The trees of a dump, from the first to the totals of the filesystem. */
 
+#include "lib/dump/dump_tree_run.h"
 #include "lib/dump/dump_tree_select.h"
 
 struct dump_report {
@@ -24,7 +25,6 @@ static inline enum dump_order report_order(const struct dump_report *r)
 	return r->flags & BTRKIT_DUMP_DFS ? DUMP_DEPTH_FIRST : DUMP_BREADTH_FIRST;
 }
 
-/* In dump_tree_trees.c: */
 /* Dumps the requested trees and the totals of the filesystem. @return 0; <0 */
 int dump_report_trees(struct dump_report *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
