@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/nearest.h"
 #include "cmd/next_step.h"
+#include "lib/print/format.h"
 
 bool cmd_is_mkfs_btrfs;
 
@@ -245,7 +246,7 @@ uint64_t cmd_size(const struct command *cmd, const char *option, const char *s)
 enum btrkit_format cmd_format(const struct command *cmd, const char *s, enum btrkit_format last)
 {
 	static const char *const names[] = { [BTRKIT_FORMAT_TEXT] = "text", [BTRKIT_FORMAT_JSON] = "json",
-					     [BTRKIT_FORMAT_TSV] = "tsv" };
+					     [PRINT_FORMAT_TSV] = "tsv" };
 
 	struct cmd_nearest nearest = { .given = s };
 	struct cmd_hint hint;

@@ -214,7 +214,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		break;
 	case OPT_FORMAT:
 		req->formed = true;
-		req->print.format = cmd_format(cmd, optarg, BTRKIT_FORMAT_TSV);
+		req->print.format = cmd_format(cmd, optarg, PRINT_FORMAT_TSV);
 		break;
 	case 'v':
 		req->verbose = true;

@@ -184,7 +184,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->subvol = cmd_path(cmd, optarg);
 		break;
 	case OPT_FORMAT:
-		req->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_TSV);
+		req->format = cmd_format(cmd, optarg, PRINT_FORMAT_TSV);
 		break;
 	default:
 		cmd_devices_option(&req->devices, c);

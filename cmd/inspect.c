@@ -197,7 +197,7 @@ static int list_subvolumes(struct btrkit_fs *fs, const struct request *req, stru
 
 static int run_subvolumes(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, BTRKIT_FORMAT_TSV, list_subvolumes);
+	return run(cmd, argc, argv, PRINT_FORMAT_TSV, list_subvolumes);
 }
 
 static int run_stats(const struct command *cmd, int argc, char **argv)

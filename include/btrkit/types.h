@@ -77,14 +77,13 @@ enum btrkit_compression {
 typedef int (*btrkit_write_fn)(void *ctx, const void *data, size_t len);
 
 /**
- * Output formats. Functions of the library that take a format accept text and JSON, and refuse TSV with -EINVAL.
+ * Output formats.
  *
  * Since: 0.1
  */
 enum btrkit_format {
 	BTRKIT_FORMAT_TEXT,	/**< human-readable */
-	BTRKIT_FORMAT_JSON,	/**< JSON Lines; the first line is a header: see btrkit-format(5) */
-	BTRKIT_FORMAT_TSV	/**< tab-separated values, one record per line, without a header */
+	BTRKIT_FORMAT_JSON	/**< JSON Lines; the first line is a header: see btrkit-format(5) */
 };
 
 /**

@@ -158,7 +158,7 @@ static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 	if (p->format == BTRKIT_FORMAT_TEXT)
 		begin_text_file(p);
 	p->in_file = true;
-	if (p->format == BTRKIT_FORMAT_TSV) {
+	if (p->format == PRINT_FORMAT_TSV) {
 		int ret = begin_tsv_file(p);
 
 		if (ret)
@@ -355,7 +355,7 @@ static int print_owners(void *ctx, const struct btrkit_reference *refs, size_t n
 
 	if (p->format == BTRKIT_FORMAT_TEXT)
 		text_owners(p, refs, n);
-	else if (p->format == BTRKIT_FORMAT_TSV)
+	else if (p->format == PRINT_FORMAT_TSV)
 		tsv_owners(p, refs, n);
 	else
 		json_owners(p, refs, n);
@@ -369,7 +369,7 @@ static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (p->format == BTRKIT_FORMAT_TEXT)
 			text_row(p, &rows[i]);
-		else if (p->format == BTRKIT_FORMAT_TSV)
+		else if (p->format == PRINT_FORMAT_TSV)
 			tsv_row(p, &rows[i]);
 		else
 			json_row(p, &rows[i]);
@@ -383,7 +383,7 @@ int fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsig
 	struct fiemap_printer *p;
 	struct btrkit_fs_info info;
 
-	if (format != BTRKIT_FORMAT_TEXT && format != BTRKIT_FORMAT_TSV && format != BTRKIT_FORMAT_JSON)
+	if (format != BTRKIT_FORMAT_TEXT && format != PRINT_FORMAT_TSV && format != BTRKIT_FORMAT_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
 	if (flags & ~PRINT_FIEMAP_OWNERS)
 		return err_set(err, BTRKIT_INVALID, "unknown flags");

@@ -6,6 +6,8 @@
 
 #include <btrkit/fiemap.h>
 
+#include "lib/print/format.h"
+
 /** Formats a listing. */
 struct fiemap_printer;
 

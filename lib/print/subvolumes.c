@@ -118,7 +118,7 @@ static int print_subvolume(void *ctx, const struct btrkit_subvolume_item *s)
 
 	if (j->format == BTRKIT_FORMAT_JSON)
 		print_json(j, s);
-	else if (j->format == BTRKIT_FORMAT_TSV)
+	else if (j->format == PRINT_FORMAT_TSV)
 		print_tsv(j, s);
 	else
 		print_text(j, s);
@@ -132,7 +132,7 @@ int print_subvolumes(struct btrkit_fs *fs, const struct btrkit_subvolumes_option
 	struct job j = { .format = format };
 	int r;
 
-	r = list_begin(&j.e, format == BTRKIT_FORMAT_TSV ? BTRKIT_FORMAT_TEXT : format, "list-subvolumes", write, ctx,
+	r = list_begin(&j.e, format == PRINT_FORMAT_TSV ? BTRKIT_FORMAT_TEXT : format, "list-subvolumes", write, ctx,
 		       err);
 	if (r)
 		return r;

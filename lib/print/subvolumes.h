@@ -6,6 +6,8 @@
 
 #include <btrkit/inspect.h>
 
+#include "lib/print/format.h"
+
 /**
  * Prints subvolumes except the top level: as text in the format of `btrfs subvolume list -pcguqR`, as tab-separated
  * values, or as JSON Lines with all members of root items and the ids of the snapshots of each. Any order other than by

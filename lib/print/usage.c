@@ -167,7 +167,7 @@ int usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage *u,
 
 	if (!opts)
 		opts = &defaults;
-	if (opts->flags & ~(unsigned)USAGE_PRINTER_BYTES || (unsigned)opts->format > BTRKIT_FORMAT_TSV)
+	if (opts->flags & ~(unsigned)USAGE_PRINTER_BYTES || (unsigned)opts->format > PRINT_FORMAT_TSV)
 		return err_set(err, BTRKIT_INVALID, "unknown flags or format");
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -361,13 +361,13 @@ static void print_sum(struct usage_printer *p, const char *name, const char *wor
 {
 	struct emit *e = &p->emit;
 
-	switch (p->opts.format) {
+	switch ((unsigned)p->opts.format) {
 	case BTRKIT_FORMAT_TEXT:
 		emit_textf(e, "%8s", name);
 		text_amounts(p, a);
 		emit_text(e, words);
 		break;
-	case BTRKIT_FORMAT_TSV:
+	case PRINT_FORMAT_TSV:
 		emit_text(e, name);
 		emit_text(e, "\t0");
 		tsv_amounts(e, a);
@@ -404,7 +404,7 @@ int usage_printer_owners(struct usage_printer *p, struct btrkit_error *err)
 		add(&sum.exclusive, &o.exclusive);
 		if (p->opts.format == BTRKIT_FORMAT_TEXT)
 			text_owner(p, &o, &p->labels[i], &a);
-		else if (p->opts.format == BTRKIT_FORMAT_TSV)
+		else if (p->opts.format == PRINT_FORMAT_TSV)
 			tsv_owner(p, &o, &a);
 		else
 			json_owner(p, &o, &a);

@@ -6,6 +6,8 @@
 
 #include <btrkit/usage_paths.h>
 
+#include "lib/print/format.h"
+
 /** Flags of struct usage_printer_options. */
 enum usage_printer_flags {
 	USAGE_PRINTER_BYTES = 1 << 0	/**< sizes in bytes in text too; other formats always have bytes */

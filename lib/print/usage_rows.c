@@ -56,8 +56,8 @@ static void print_hold(struct usage_printer *p, const char *words, const struct 
 		emit_str(e, NULL, ": ", hold_words[h->hold]);
 	else
 		emit_str(e, "hold", "\t", usage_hold_names[h->hold]);
-	if (h->other || p->opts.format == BTRKIT_FORMAT_TSV)
-		emit_u64(e, "other", p->opts.format == BTRKIT_FORMAT_TSV ? "\t" : "", h->other);
+	if (h->other || p->opts.format == PRINT_FORMAT_TSV)
+		emit_u64(e, "other", p->opts.format == PRINT_FORMAT_TSV ? "\t" : "", h->other);
 	emit_text(e, "\n");
 	emit_object_end(e);
 }
@@ -71,7 +71,7 @@ static void print_holds(struct usage_printer *p, const uint32_t *owners, size_t 
 	for (size_t i = 0; i < num_holds; i++) {
 		if (holds[i].hold == BTRKIT_SUBVOLUME_DELETABLE)
 			continue;
-		if (p->opts.format == BTRKIT_FORMAT_TSV) {
+		if (p->opts.format == PRINT_FORMAT_TSV) {
 			usage_emit_labels(p, NULL, "held\t", owners, n);
 			print_hold(p, "\t", &holds[i]);
 		} else {

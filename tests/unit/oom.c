@@ -148,7 +148,7 @@ static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 		btrkit_io_close(io);
 		return ret;
 	}
-	ret = fiemap_printer_create(fs, BTRKIT_FORMAT_TSV, 0, discard, written, &printer, err);
+	ret = fiemap_printer_create(fs, PRINT_FORMAT_TSV, 0, discard, written, &printer, err);
 	if (!ret)
 		ret = btrkit_fiemap_all(fs, fiemap_printer_sink(printer), NULL, err);
 	ended = fiemap_printer_finish(printer, !ret);
