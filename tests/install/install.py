@@ -94,7 +94,7 @@ class Installed:
             cwd=pathlib.Path(binary).parent)
         needed = run('readelf', '-d', binary)
         check(re.search(r'NEEDED.*\[libbtrkit\.so\.1\]', needed), f'{binary} is not linked to libbtrkit.so.1: {needed}')
-        check('LIBBTRKIT_0.1' in run('readelf', '-V', binary), f'{binary} does not ask for versions')
+        check('LIBBTRKIT_1' in run('readelf', '-V', binary), f'{binary} does not ask for versions')
         return binary
 
 
@@ -134,15 +134,15 @@ def files(at, version):
 
 
 def symbols(library, root):
-    """Each function has the version of the release that it came with."""
+    """Each function has the version node of the soname."""
     wanted = set(re.findall(r'\b(btrkit_\w+);', (root / 'lib/libbtrkit.sym').read_text()))
     found = {}
     for line in run('objdump', '-T', library).splitlines():
         fields = line.split()
-        if len(fields) >= 6 and '*UND*' not in fields and fields[-1] != 'LIBBTRKIT_0.1':
+        if len(fields) >= 6 and '*UND*' not in fields and fields[-1] != 'LIBBTRKIT_1':
             found[fields[-1]] = fields[-2]
     check(wanted and set(found) == wanted, f'symbols: {set(found) ^ wanted}')
-    check(set(found.values()) == {'LIBBTRKIT_0.1'}, f'versions: {found}')
+    check(set(found.values()) == {'LIBBTRKIT_1'}, f'versions: {found}')
 
 
 def make_filesystem(at, program, btrkit, scratch):
