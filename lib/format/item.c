@@ -78,14 +78,7 @@
 #define BY_TYPE(type, row) [type] = &row,
 
 static const struct item_type *const rows[] = { &item_type_space_cache, ITEM_ROWS(IN_ORDER) };
-static const struct item_type *const by_type[256] = { ITEM_ROWS(BY_TYPE) };
-
-const struct item_type *item_type_find(const struct btrkit_key *key)
-{
-	if (!key->type && key->objectid == OID_FREE_SPACE)
-		return &item_type_space_cache;
-	return by_type[key->type];
-}
+const struct item_type *const item_types_by_number[256] = { ITEM_ROWS(BY_TYPE) };
 
 const struct item_type *const *item_types(size_t *count)
 {

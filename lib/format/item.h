@@ -56,12 +56,21 @@ struct item_type {
 	void (*render)(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags);
 };
 
+/* The rows by the type of their keys, but for the header of the v1 cache. */
+extern const struct item_type *const item_types_by_number[256];
+extern const struct item_type item_type_space_cache;
+
 /*
  * The row for a key; NULL for an unknown type. Some rows depend on more than the type: the renderers of
  * KEY_TEMPORARY_ITEM and KEY_PERSISTENT_ITEM on the objectid, and type 0 with objectid OID_FREE_SPACE is the header of
- * the v1 cache.
+ * the v1 cache. Inline, because dump and check ask for every item.
  */
-const struct item_type *item_type_find(const struct btrkit_key *key);
+static inline const struct item_type *item_type_find(const struct btrkit_key *key)
+{
+	if (!key->type && key->objectid == OID_FREE_SPACE)
+		return &item_type_space_cache;
+	return item_types_by_number[key->type];
+}
 
 /* All rows in the order of types; *count is their number. */
 const struct item_type *const *item_types(size_t *count);

@@ -25,6 +25,4 @@ struct space_cache {
 
 int space_cache_decode(const struct item *item, struct space_cache *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-extern const struct item_type item_type_space_cache;
-
 #endif
