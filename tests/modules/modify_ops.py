@@ -257,10 +257,11 @@ class Linux:
         for path in paths:
             attributes.set_attributes(os.fsdecode(self.path(path)), attributes.MODE, int(mode, 8), 0, 0, 0, 0)
 
-    def chown(self, owner, *paths):
+    def chown(self, *words):
+        letters, (owner, *paths) = options(words)
         uid, _, gid = owner.partition(b':')
         for path in paths:
-            os.chown(self.path(path), int(uid or -1), int(gid or -1), follow_symlinks=False)
+            os.chown(self.path(path), int(uid or -1), int(gid or -1), follow_symlinks=b'h' not in letters)
 
     def chattr(self, change, *paths):
         bits = sum(attributes.FLAGS[c] for c in change[1:].decode())
@@ -273,20 +274,23 @@ class Linux:
         seconds, _, part = when[1:].partition(b'.')
         new = int(seconds) * 10**9 + int(part.ljust(9, b'0') or 0)
         for path in paths:
-            now = os.lstat(self.path(path))
-            os.utime(self.path(path), ns=(now.st_atime_ns if letters == b'm' else new,
-                                          now.st_mtime_ns if letters == b'a' else new), follow_symlinks=False)
+            now = os.stat(self.path(path), follow_symlinks=b'h' not in letters)
+            times = letters.replace(b'h', b'')
+            os.utime(self.path(path), ns=(now.st_atime_ns if times == b'm' else new,
+                                          now.st_mtime_ns if times == b'a' else new),
+                     follow_symlinks=b'h' not in letters)
 
     def setxattr(self, *words):
         letters, (name, value, *paths) = options(words)
         flags = (os.XATTR_CREATE if b'c' in letters else 0) | (os.XATTR_REPLACE if b'r' in letters else 0)
         value = bytes.fromhex(value[2:].decode()) if value[:2] == b'0x' else value
         for path in paths:
-            os.setxattr(self.path(path), name, value, flags, follow_symlinks=False)
+            os.setxattr(self.path(path), name, value, flags, follow_symlinks=b'h' not in letters)
 
-    def rmxattr(self, name, *paths):
+    def rmxattr(self, *words):
+        letters, (name, *paths) = options(words)
         for path in paths:
-            os.removexattr(self.path(path), name, follow_symlinks=False)
+            os.removexattr(self.path(path), name, follow_symlinks=b'h' not in letters)
 
 
 def call(function, *args):

@@ -115,7 +115,7 @@ class Plan:
                 self.give(words[0], there)
         elif name == b'subvolume':
             self.done_subvolume(op[1], words[1:])
-        elif name == b'setxattr' and words[0] == b'security.capability':
+        elif name == b'setxattr' and words[-3] == b'security.capability':
             self.capable.add(words[-1])
         elif name == b'clone':
             self.kinds[words[1] if len(words) == 2 else words[3]] = 'f'
@@ -248,7 +248,7 @@ class Plan:
 
     def chown(self):
         ids = [b'%d' % self.rng.choice((0, 1, 70000, 4294967294)) for _ in range(2)]
-        return b'chown', self.rng.choice((ids[0], b':' + ids[1], b':'.join(ids))), self.pick('dsflnp')
+        return b'chown', b'-h', self.rng.choice((ids[0], b':' + ids[1], b':'.join(ids))), self.pick('dsflnp')
 
     def chattr(self):
         """Not for files that cannot be opened. Immutable files are rare, because nothing more can be changed in
@@ -266,7 +266,7 @@ class Plan:
         when = b'@%d' % self.rng.randrange(10**9)
         if self.rng.randrange(2):
             when += b'.%09d' % self.rng.randrange(10**9)
-        return b'touch', *flags, when, *(self.pick('dsflnp') for _ in range(self.rng.choice((1, 1, 2))))
+        return b'touch', b'-h', *flags, when, *(self.pick('dsflnp') for _ in range(self.rng.choice((1, 1, 2))))
 
     def attribute(self):
         """Return a name and a value."""
@@ -305,12 +305,12 @@ class Plan:
     def setxattr(self):
         name, value, path = self.attribute_of()
         text = value.isalnum() and value[:2] != b'0x'
-        return (b'setxattr', *self.rng.choice(([], [], [], [b'-c'], [b'-r'])), name,
+        return (b'setxattr', b'-h', *self.rng.choice(([], [], [], [b'-c'], [b'-r'])), name,
                 value if text else b'0x' + value.hex().encode(), path)
 
     def rmxattr(self):
         name, _, path = self.attribute_of()
-        return b'rmxattr', name, path
+        return b'rmxattr', b'-h', name, path
 
     # What is in files.
 
