@@ -144,9 +144,11 @@ typedef int (*btrkit_lost_fn)(void *ctx, const struct btrkit_error *what);
 
 /**
  * Calls a function for each entry of a directory that can be read, as btrkit_inode_entries() does, and goes on behind
- * what cannot: a lost leaf takes only the entries in it.
+ * what cannot. Of entries whose DIR_INDEX items are lost, those follow that have a DIR_ITEM, and an INODE_REF,
+ * INODE_EXTREF or ROOT_REF with a lost index. Nothing more is read if nothing was lost.
  *
- * @param lost	called for each part that is missing; the message says which indexes it had
+ * @param lost	called for each part that is missing; the message says which indexes it had. If there was one, also in
+ *		the end, with the number of entries that were found by their DIR_ITEM
  * @param ctx	passed to @p fn and @p lost
  * @return as btrkit_inode_entries(), without errors that @p lost received; also what @p lost returned
  * Since: 0.2

@@ -115,7 +115,7 @@ static int enter(struct extract *x, const struct extract_item *item)
 
 static int leave(struct extract *x)
 {
-	const struct extract_frame *f = &x->frames[x->num_frames - 1];
+	struct extract_frame *f = &x->frames[x->num_frames - 1];
 	struct extract_item item;
 	int ret;
 
@@ -126,6 +126,7 @@ static int leave(struct extract *x)
 		item.i = (struct btrkit_inode){ .mode = S_IFDIR | 0700 };
 	if (ret >= 0)
 		ret = x->target->leave(x, &item);
+	dir_lost_release(&f->lost);
 	x->num_frames--;
 	return ret;
 }
@@ -204,7 +205,7 @@ static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_
 {
 	int ret;
 
-	if (f->at_end)
+	if (f->at_end && !f->lost.ranges.n)
 		return 1;
 	if (x->c.root.id != f->root) {
 		struct subvolume s;
@@ -216,9 +217,17 @@ static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_
 		if (ret)
 			return ret;
 	}
-	ret = dir_entry_from(&x->c, f->inode, f->next, e, what);
-	if (ret < 0 && ret != -ENOMEM)
-		f->at_end = dir_entries_behind(&x->c, f->inode, f->next, &f->next, what);
+	ret = f->at_end ? 1 : dir_entry_from(&x->c, f->inode, f->next, e, what);
+	if (ret == 1) {
+		f->at_end = true;
+		return dir_lost_next(&x->c, f->inode, &f->lost, e, what);
+	}
+	if (ret < 0 && ret != -ENOMEM) {
+		const int end = dir_entries_behind(&x->c, f->inode, f->next, &f->next, &f->lost, what);
+
+		f->at_end = end;
+		return end < 0 ? end : ret;
+	}
 	if (ret)
 		return ret;
 	f->next = e->index + 1;
@@ -384,6 +393,8 @@ int extract_run(struct extract *x, uint64_t root, const char *const *paths, size
 	extract_drop_xattrs(x);
 	free(x->xattrs);
 	extract_free_links(x);
+	while (x->num_frames)
+		dir_lost_release(&x->frames[--x->num_frames].lost);
 	free(x->frames);
 	free(x->path);
 	free(x->buf);

@@ -9,6 +9,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/fs/descent.h"
+#include "lib/fs/dir_lost.h"
 #include "lib/tree/cursor.h"
 
 struct extract;
@@ -63,7 +64,8 @@ struct extract_link {
 struct extract_frame {
 	uint64_t root, inode;
 	uint64_t next;	  /* index of the next entry */
-	bool at_end;	  /* the entry with the last possible index was read */
+	bool at_end;	  /* there are no more entries with an index that can be read */
+	struct dir_lost lost; /* the others */
 	bool xattrs_lost; /* see struct extract_item */
 	size_t path_len;
 	size_t name_at; /* offset of the name in the path */

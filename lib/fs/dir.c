@@ -11,6 +11,36 @@
 #include "lib/fs/dir.h"
 #include "lib/fs/inode.h"
 #include "lib/fs/subvolume.h"
+#include "lib/sweep/lost.h"
+
+int dir_entry_describe(const struct cursor *c, const struct dir_entry *d, uint64_t index, struct btrkit_dir_entry *ret,
+		       struct btrkit_error *err)
+{
+	struct btrkit_dir_entry e = {
+		.name = (const char *)d->name,
+		.name_len = d->name_len,
+		.root = c->root.id,
+		.inode = d->location.objectid,
+		.index = index,
+		.type = dir_type_to_dirent(d->type),
+	};
+
+	if (d->location.type == KEY_ROOT_ITEM) {
+		const int r = subvolume_lies_at(c->fs, e.inode, c->root.id, c->item.key.objectid, d->name, d->name_len,
+						err);
+
+		if (r < 0)
+			return r;
+		/*
+		 * The entry leads to the root directory of a subvolume or, if no subvolume is attached here, to an
+		 * empty placeholder.
+		 */
+		e.root = r ? c->root.id : e.inode;
+		e.inode = r ? BTRKIT_EMPTY_SUBVOLUME : OID_FIRST_FREE;
+	}
+	*ret = e;
+	return 0;
+}
 
 /* Decodes the entry of a DIR_INDEX item, which has only one. */
 static int read_entry(struct cursor *c, struct btrkit_dir_entry *e, struct btrkit_error *err)
@@ -24,26 +54,7 @@ static int read_entry(struct cursor *c, struct btrkit_dir_entry *e, struct btrki
 		return cursor_blame(c, ret, err);
 	if (ret)
 		return cursor_blame(c, err_corrupt(err, "item", "directory index without an entry"), err);
-	*e = (struct btrkit_dir_entry){
-		.name = (const char *)d.name,
-		.name_len = d.name_len,
-		.root = c->root.id,
-		.inode = d.location.objectid,
-		.index = c->item.key.offset,
-		.type = dir_type_to_dirent(d.type),
-	};
-	if (d.location.type == KEY_ROOT_ITEM) {
-		ret = subvolume_lies_at(c->fs, e->inode, c->root.id, c->item.key.objectid, d.name, d.name_len, err);
-		if (ret < 0)
-			return ret;
-		/*
-		 * The entry leads to the root directory of a subvolume or, if no subvolume is attached here, to an
-		 * empty placeholder.
-		 */
-		e->root = ret ? c->root.id : e->inode;
-		e->inode = ret ? BTRKIT_EMPTY_SUBVOLUME : OID_FIRST_FREE;
-	}
-	return 0;
+	return dir_entry_describe(c, &d, c->item.key.offset, e, err);
 }
 
 int dir_entry_from(struct cursor *c, uint64_t inode, uint64_t index, struct btrkit_dir_entry *ret,
@@ -59,29 +70,35 @@ int dir_entry_from(struct cursor *c, uint64_t inode, uint64_t index, struct btrk
 }
 
 int dir_entries_behind(const struct cursor *c, uint64_t inode, uint64_t index, uint64_t *next,
-		       struct btrkit_error *what)
+		       struct dir_lost *lost, struct btrkit_error *what)
 {
 	struct btrkit_key first, end;
+	bool more;
 
 	/* The leaf could be read, but not the item in it. */
 	if (cursor_lost_keys(c, &first, &end))
 		end = KEY(c->item.key.objectid, c->item.key.type, c->item.key.offset + 1);
-	if (end.objectid == inode && end.type == KEY_DIR_INDEX && end.offset > index) {
-		text_add(what->message, sizeof(what->message), "; entries with index %" PRIu64 " to %" PRIu64
-			 " are missing", index, end.offset - 1);
-		*next = end.offset;
-		return 0;
+	lost->block = what->places & BTRKIT_AT_LOGICAL ? what->logical : 0;
+	more = end.objectid == inode && end.type == KEY_DIR_INDEX && end.offset > index;
+	if (sweep_lost_add(&lost->ranges, index, more ? end.offset - 1 : UINT64_MAX, what))
+		return -ENOMEM;
+	if (!more) {
+		text_add(what->message, sizeof(what->message), "; DIR_INDEX items from %" PRIu64 " on are missing",
+			 index);
+		return 1;
 	}
-	text_add(what->message, sizeof(what->message), "; entries from index %" PRIu64 " on are missing", index);
-	return 1;
+	text_add(what->message, sizeof(what->message), "; DIR_INDEX items %" PRIu64 " to %" PRIu64 " are missing",
+		 index, end.offset - 1);
+	*next = end.offset;
+	return 0;
 }
 
 /* Reports what cannot be read. @return 0: it goes on at *@index; 1: there is nothing behind; what @lost returned */
-static int go_around(const struct cursor *c, uint64_t inode, uint64_t *index, btrkit_lost_fn lost, void *ctx,
-		     struct btrkit_error *what)
+static int go_around(const struct cursor *c, uint64_t inode, uint64_t *index, struct dir_lost *l, btrkit_lost_fn lost,
+		     void *ctx, struct btrkit_error *what)
 {
-	const int end = dir_entries_behind(c, inode, *index, index, what);
-	const int ret = lost(ctx, what);
+	const int end = dir_entries_behind(c, inode, *index, index, l, what);
+	const int ret = end < 0 ? end : lost(ctx, what);
 
 	*what = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	return ret ? ret : end;
@@ -112,9 +129,9 @@ static int list_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, con
 	return ret < 0 ? ret : 0;
 }
 
-/* Lists the entries of a directory that can be read. @return 0; 1; what a callback returned; -ENOMEM */
-static int list_around(struct cursor *c, uint64_t inode, btrkit_dir_entry_fn fn, btrkit_lost_fn lost, void *ctx,
-		       struct btrkit_error *err)
+/* Lists the entries that have DIR_INDEX items which can be read. @return 0; 1; what a callback returned; -ENOMEM */
+static int list_around(struct cursor *c, uint64_t inode, struct dir_lost *l, btrkit_dir_entry_fn fn,
+		       btrkit_lost_fn lost, void *ctx, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct btrkit_dir_entry e;
@@ -131,7 +148,7 @@ static int list_around(struct cursor *c, uint64_t inode, btrkit_dir_entry_fn fn,
 		if (ret == -ENOMEM)
 			return err_nomem(err);
 		if (ret) {
-			ret = go_around(c, inode, &index, lost, ctx, &what);
+			ret = go_around(c, inode, &index, l, lost, ctx, &what);
 			if (ret)
 				return ret;
 			ret = cursor_seek(c, &KEY(inode, KEY_DIR_INDEX, index), &what);
@@ -145,9 +162,30 @@ static int list_around(struct cursor *c, uint64_t inode, btrkit_dir_entry_fn fn,
 	}
 }
 
+/* Lists the entries whose DIR_INDEX items are lost. @return 0; what a callback returned; -ENOMEM */
+static int list_lost(struct cursor *c, uint64_t inode, struct dir_lost *l, btrkit_dir_entry_fn fn, btrkit_lost_fn lost,
+		     void *ctx, struct btrkit_error *err)
+{
+	struct btrkit_dir_entry e;
+	int ret = 0;
+
+	while (!ret) {
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+		ret = dir_lost_next(c, inode, l, &e, &what);
+		if (ret == 1)
+			return 0;
+		if (ret == -ENOMEM)
+			return err_nomem(err);
+		ret = ret ? lost(ctx, &what) : fn(ctx, &e);
+	}
+	return ret;
+}
+
 int btrkit_inode_entries_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn,
 				btrkit_lost_fn lost, void *ctx, struct btrkit_error *err)
 {
+	struct dir_lost l = { 0 };
 	struct inode_item item;
 	struct cursor c;
 	int ret;
@@ -156,7 +194,10 @@ int btrkit_inode_entries_around(struct btrkit_fs *fs, uint64_t root, uint64_t in
 	if (!ret && !S_ISDIR(item.mode))
 		ret = err_system(err, ENOTDIR, "inode %" PRIu64, inode);
 	if (!ret)
-		ret = list_around(&c, inode, fn, lost, ctx, err);
+		ret = list_around(&c, inode, &l, fn, lost, ctx, err);
+	if (ret >= 0 && l.ranges.n)
+		ret = list_lost(&c, inode, &l, fn, lost, ctx, err);
+	dir_lost_release(&l);
 	cursor_release(&c);
 	return ret < 0 ? ret : 0;
 }

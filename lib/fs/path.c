@@ -12,6 +12,36 @@
 #include "lib/fs/subvolume.h"
 #include "lib/tree/cursor.h"
 
+/* A cursor_lost_fn. */
+static int pass_over(void *ctx, int ret, const struct btrkit_error *what)
+{
+	(void)ctx;
+	(void)ret;
+	(void)what;
+	return 0;
+}
+
+/*
+ * Finds the entry @name of directory @dir, whose DIR_ITEM cannot be read, by the DIR_INDEX items.
+ * @return 0; 1: there is none that can be read; -ENOMEM
+ */
+static int find_by_index(struct cursor *c, uint64_t dir, const char *name, size_t len, struct dir_entry *ret,
+			 struct btrkit_error *err)
+{
+	struct btrkit_key at = KEY(dir, KEY_DIR_INDEX, 0);
+	int r = cursor_next_around(c, &at, true, pass_over, NULL, err);
+
+	while (!r && c->item.key.objectid == dir && c->item.key.type == KEY_DIR_INDEX) {
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+		struct dir_iter it = dir_first(&c->item);
+
+		if (!dir_next(&it, ret, &what) && ret->name_len == len && !memcmp(ret->name, name, len))
+			return 0;
+		r = cursor_next_around(c, &at, false, pass_over, NULL, err);
+	}
+	return r < 0 ? r : 1;
+}
+
 /* Finds the entry @name of directory @dir. @return 0; 1: there is none; <0 */
 static int find_entry(struct cursor *c, uint64_t dir, const char *name, size_t len, struct dir_entry *ret,
 		      struct btrkit_error *err)
@@ -60,6 +90,13 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 		return err_system(err, ENAMETOOLONG, "a name of %zu bytes", len);
 	cursor_init(&c, fs, &at->root);
 	ret = find_entry(&c, at->inode, name, len, &entry, err);
+	if (ret < 0 && ret != -ENOMEM) {
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+		const int r = find_by_index(&c, at->inode, name, len, &entry, &what);
+
+		if (r <= 0)
+			ret = err_pass(err, &what, r);
+	}
 	cursor_release(&c);
 	if (ret)
 		return ret;

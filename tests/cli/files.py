@@ -153,8 +153,8 @@ def slashes(path):
 
 
 def behind_damage(scratch):
-    """Of a directory with 5000 names, one lost leaf takes only the names in it, from ls and from extract, which say
-    which are missing."""
+    """Of a directory with 5000 names, one lost leaf takes none from ls and extract, since the other kind of item has
+    them, too; they say what is missing, and how names were found."""
     folder, path, out = f'{scratch}/many', f'{scratch}/many.img', f'{scratch}/out'
     os.makedirs(f'{folder}/d')
     os.mkdir(out)
@@ -174,17 +174,35 @@ def behind_damage(scratch):
     with open(path, 'r+b') as f:
         f.seek(int(place[1]) + 4000)
         f.write(b'damage')
-    missing = f'entries with index {indexes[0]} to {indexes[-1]} are missing'
+    missing = f'DIR_INDEX items {indexes[0]} to {indexes[-1]} are missing'
+    found = f', {len(lost)} names without index were found by DIR_ITEM'
     for words in ('ls',), ('ls', '-R'):
         status, listed, err = run(*words, path, 'd')
-        names = set(re.findall(r'name-\d+', listed.decode()))
-        assert status == 1 and err.count('\n') == 1 and missing in err, err
-        assert len(names) == 5000 - len(lost) and not names & set(lost), len(names)
+        names = re.findall(r'name-\d+', listed.decode())
+        assert status == 1 and err.count('\n') == 2 and missing in err and found in err, err
+        assert names == [f'name-{k:04}' for k in range(5000)], len(names)
     status, _, err = run('extract', '-C', out, path)
-    assert status == 1 and err.count('\n') == 1 and missing in err, err
-    assert len(os.listdir(f'{out}/d')) == 5000 - len(lost), len(os.listdir(f'{out}/d'))
-    with open(f'{out}/d/name-4999', 'rb') as f:
-        assert f.read() == b'4999'
+    assert status == 1 and err.count('\n') == 2 and missing in err and found in err, err
+    assert sorted(os.listdir(f'{out}/d')) == names, len(os.listdir(f'{out}/d'))
+    for name in names:
+        with open(f'{out}/d/{name}', 'rb') as f:
+            assert f.read() == b'%d' % int(name[5:]), name
+    # With the leaf of some DIR_ITEM items, too, names of which both are lost are missing.
+    leaf = [leaf for leaf in leaves if leaf.count(' DIR_ITEM ') == leaf.count('\titem ')][3]
+    others = re.findall(r'name: (name-\d+)', leaf)
+    place = re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
+    with open(path, 'r+b') as f:
+        f.seek(int(place[1]) + 4000)
+        f.write(b'damage')
+    both = set(lost) & set(others)
+    assert both and set(others) - both
+    status, listed, err = run('ls', path, 'd')
+    assert status == 1 and set(re.findall(r'name-\d+', listed.decode())) == set(names) - both, err
+    assert f', {len(lost) - len(both)} names without' in err and err.count('\n') == 3, err
+    # A path goes by the other kind of item, if one of them is there.
+    for name in (set(others) - both).pop(), (set(lost) - both).pop():
+        assert run('cat', path, f'd/{name}')[:2] == (0, b'%d' % int(name[5:])), name
+    assert run('cat', path, f'd/{both.pop()}')[0] == 1
 
 
 def logged(folder):
