@@ -100,8 +100,9 @@ def clone(a, b, flags=0):
 
 
 # The words, with P for the target and T/ for the directory of the round; the system call by which Linux does the same;
-# and the targets that are left out: for devices Linux opens what they refer to, and a fifo has no reader; subvolumes are created and deleted by name in a directory that must be opened; and open(2) cannot create a name with a
-# trailing slash.
+# and the targets that are left out: for devices Linux opens what they refer to, and a fifo has no reader; subvolumes
+# are created and deleted by name in a directory that must be opened; and open(2) cannot create a name with a trailing
+# slash.
 OPENED = ('p', 'ro/p', 'c')
 SLASHES = ('no/', 'f/', 'e/', 'ro/f/', 'l/', 'ld/')
 CASES = (
