@@ -34,17 +34,74 @@ static bool is_uuid(const char *s, const uint8_t uuid[16])
 	return digits == 32;
 }
 
-/* Whether this is the filesystem: UUID=, LABEL= or the path of one of the devices. */
-static bool is_meant(const struct search *s, const char *spec)
+/* Whether a name in this directory of links, which udev makes, is one of the devices. */
+static bool is_linked(const struct search *s, const char *dir, const char *name)
+{
+	char path[TEXT_MAX];
+	size_t n = (size_t)snprintf(path, sizeof(path), "%s/", dir);
+
+	/* As udev writes names. Bytes above 0x7f are parts of letters. */
+	for (; *name && n + sizeof("\\xff") <= sizeof(path); name++) {
+		const unsigned char c = (unsigned char)*name;
+
+		if (isalnum(c) || c > 0x7f || strchr("#+-.:=@_", c))
+			path[n++] = *name;
+		else
+			n += (size_t)snprintf(path + n, sizeof(path) - n, "\\x%02x", c);
+	}
+	path[n] = '\0';
+	for (size_t i = 0; !*name && i < s->devices->n; i++)
+		if (cmd_same_device(path, s->devices->at[i]))
+			return true;
+	return false;
+}
+
+static bool is_partition(const struct search *s, char *uuid)
+{
+	if (is_linked(s, "/dev/disk/by-partuuid", uuid))
+		return true;
+	for (char *c = uuid; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	return is_linked(s, "/dev/disk/by-partuuid", uuid);
+}
+
+/* Removes the quotes around the value of a tag. @return the value */
+static char *unquote(char *value)
+{
+	const size_t len = strlen(value);
+
+	if (len < 2 || (*value != '"' && *value != '\'') || value[len - 1] != *value)
+		return value;
+	value[len - 1] = '\0';
+	return value + 1;
+}
+
+/* Whether this is the filesystem: UUID=, LABEL=, PARTUUID=, PARTLABEL= or the path of one of the devices. */
+static bool is_meant(const struct search *s, char *spec)
 {
 	const char *const label = s->info->label;
 
 	if (!strncasecmp(spec, "UUID=", 5))
-		return is_uuid(spec + 5, s->info->fsid);
+		return is_uuid(unquote(spec + 5), s->info->fsid);
 	if (!strncasecmp(spec, "LABEL=", 6))
-		return *label && !strcmp(spec + 6, label);
+		return *label && !strcmp(unquote(spec + 6), label);
+	if (!strncasecmp(spec, "PARTUUID=", 9))
+		return is_partition(s, unquote(spec + 9));
+	if (!strncasecmp(spec, "PARTLABEL=", 10))
+		return is_linked(s, "/dev/disk/by-partlabel", unquote(spec + 10));
 	for (size_t i = 0; i < s->devices->n; i++)
 		if (cmd_same_device(spec, s->devices->at[i]))
+			return true;
+	return false;
+}
+
+/* Whether a line of fstab with this type, or list of types, may mount btrfs. Splits the list. */
+static bool is_type(char *types)
+{
+	char *rest;
+
+	for (const char *t = strtok_r(types, ",", &rest); t; t = strtok_r(NULL, ",", &rest))
+		if (!strcmp(t, "btrfs") || !strcmp(t, "auto"))
 			return true;
 	return false;
 }
@@ -100,10 +157,10 @@ static void search_fstab(const struct search *s)
 		return;
 	while (fgets(line, sizeof(line), f)) {
 		char *spec = strtok_r(line, " \t\n", &rest), *dir = spec ? strtok_r(NULL, " \t\n", &rest) : NULL;
-		const char *type = dir ? strtok_r(NULL, " \t\n", &rest) : NULL;
+		char *type = dir ? strtok_r(NULL, " \t\n", &rest) : NULL;
 		char *options = type ? strtok_r(NULL, " \t\n", &rest) : NULL;
 
-		if (options && *spec != '#' && !strcmp(type, "btrfs") && is_meant(s, unescape(spec)))
+		if (options && *spec != '#' && is_type(type) && is_meant(s, unescape(spec)))
 			check_options(s, FSTAB, options);
 	}
 	fclose(f);

@@ -5,6 +5,7 @@ stop the mount, or undo the conversion, are named. Linux says which do. Needs ro
 place of these two."""
 import os
 import re
+import stat
 import sys
 import tempfile
 
@@ -15,21 +16,36 @@ import image
 
 STOP = 'space_cache=v1', 'space_cache', 'nospace_cache'
 OTHER = '1b4e28ba-2fa1-11d2-883f-0016d3cca427'
+PARTUUID = '5e3c2a11-90ab-4cde-8f01-23456789abcd'
+PARTITIONS = {f'by-partuuid/{PARTUUID}': '{path}', 'by-partuuid/0a1b2c3d-02': '{path}',
+              f'by-partuuid/{OTHER}': '/dev/null', 'by-partlabel/a\\x20part\\x2f\\x22ä': '{path}',
+              'by-partlabel/other': '/dev/null'}
 compared = 0
 
 
 def convert(scratch, path, kind, fstab='', cmdline='', *options):
-    """Return the warnings and the line about mount options. The paths of both files are those of a private mount
-    namespace."""
+    """Return the warnings and the line about mount options. The paths of both files, and the links to the partitions
+    in /dev, are those of a private mount namespace."""
     for name, text in ('fstab', fstab), ('cmdline', cmdline):
         with open(f'{scratch}/{name}', 'w', encoding='utf-8') as f:
             f.write(text + '\n')
     command = (f'mount --bind {scratch}/fstab /etc/fstab && mount --bind {scratch}/cmdline /proc/cmdline && '
-               'exec "$@"')
+               f'mount --bind /dev/shm {scratch}/dev/shm && mount --rbind {scratch}/dev /dev && exec "$@"')
     status, out, err = run('-m', 'sh', '-c', command, 'sh', BTRKIT, 'space-cache', 'convert', *options, f'--to={kind}',
                            path, binary='unshare')
     assert not status, err
     return err.splitlines(), re.findall(r'^mount options:\t\t(.*)$', out.decode(), re.M)
+
+
+def make_dev(scratch):
+    """A /dev with links to partitions as udev makes them."""
+    for name in 'shm', 'disk/by-partuuid', 'disk/by-partlabel':
+        os.makedirs(f'{scratch}/dev/{name}')
+    for name in 'null', 'zero', 'random', 'urandom':
+        made = f'{scratch}/dev/{name}'
+        os.mknod(made, 0o600 | stat.S_IFCHR, os.stat(f'/dev/{name}').st_rdev)
+    for name, target in PARTITIONS.items():
+        os.symlink(target.format(path=f'{scratch}/fs.img'), f'{scratch}/dev/disk/{name}')
 
 
 def prepare(path, kind):
@@ -76,6 +92,7 @@ def main():
         print('skipped: needs root, and mounts of its own')
         return 77
     with tempfile.TemporaryDirectory() as scratch:
+        make_dev(scratch)
         for options in STOP:
             path = warns(scratch, 'v2', f'noatime,{options}', f'{options}, with which Linux now refuses')
             assert not mounts(path, options), f'Linux mounts with {options}'
@@ -86,11 +103,19 @@ def main():
         path = warns(scratch, 'v1', 'space_cache=v2', 'makes the free space tree again')
         assert mounts(path, 'space_cache=v2')
         assert b'FREE_SPACE_TREE' in run('dump-super', path)[1]
-        for spec in ('UUID={upper}', 'LABEL=a\\040label', '{path}'):
+        for spec in ('UUID={upper}', 'UUID="{fsid}"', "UUID='{upper}'", 'LABEL=a\\040label', 'LABEL="a\\040label"',
+                     f'PARTUUID={PARTUUID}', f'PARTUUID="{PARTUUID.upper()}"', 'PARTUUID=0a1b2c3d-02',
+                     'PARTLABEL="a\\040part/"ä"', '{path}'):
             warns(scratch, 'v2', STOP[0], 'refuses', spec=spec)
-        for spec in (f'UUID={OTHER}', 'LABEL=other', '/dev/null', 'UUID=', 'UUID=zz'):
+        for spec in (f'UUID={OTHER}', f'UUID="{OTHER}"', 'UUID="{fsid}', 'UUID="', 'LABEL=other', 'LABEL=""',
+                     '/dev/null', 'UUID=', 'UUID=zz', f'PARTUUID={OTHER}', 'PARTUUID=',
+                     f'PARTUUID=../by-partuuid/{PARTUUID}',
+                     'PARTLABEL=other', 'PARTLABEL="', 'PARTLABEL=' + 'a' * 2000):
             warns(scratch, 'v2', STOP[0], None, spec=spec)
-        warns(scratch, 'v2', STOP[0], None, fstab='{spec} / ext4 {options} 0 0')
+        for types in 'auto', 'btrfs,ext4', 'ext4,btrfs':
+            warns(scratch, 'v2', STOP[0], 'refuses', fstab='{spec} / ' + types + ' {options} 0 0')
+        for types in 'ext4', 'ext4,xfs', 'btrfs2':
+            warns(scratch, 'v2', STOP[0], None, fstab='{spec} / ' + types + ' {options} 0 0')
         for cmdline in ('quiet root={spec} ro rootflags=subvol=@,{options} splash', 'rootflags={options} root={spec}'):
             warns(scratch, 'v2', STOP[0], 'refuses', fstab='', cmdline=cmdline)
         warns(scratch, 'v2', STOP[0], None, fstab='', cmdline=f'root=UUID={OTHER} rootflags={{options}}')
