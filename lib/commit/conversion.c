@@ -8,6 +8,7 @@
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/tree/edit_path.h"
+#include "lib/volume/volume.h"
 
 /* What the filesystem had before. */
 struct converting {
@@ -60,6 +61,11 @@ int conversion_begin(struct btrkit_txn *txn, const struct conversion *to, struct
 
 	if (txn->converting)
 		return err_set(err, BTRKIT_INVALID, "a conversion is under way in this transaction");
+	if (to->fsid && volume_num_devices(fs->volume) > 1)
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "changing the fsid is not supported with %zu devices: a crash between writing their "
+			       "superblocks would leave different fsids",
+			       volume_num_devices(fs->volume));
 	ret = other_csum ? check_data_sums(txn, err) : 0;
 	if (ret)
 		return ret;

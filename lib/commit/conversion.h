@@ -6,8 +6,10 @@
  * A transaction whose superblock has another checksum type or fsid than the blocks on the devices. Blocks are accepted
  * in the old form and in the new one until the commit, and written in the new one; each block must therefore be copied
  * in the same transaction. The commit replaces the superblock, as always: before it, and after a crash, the filesystem
- * is completely in its old form, without any of the flags by which other programs mark conversions in place. With
- * several devices that is not so for the fsid: a crash between their superblocks leaves devices with different ones.
+ * is completely in its old form, without any of the flags by which other programs mark conversions in place. The
+ * superblocks of several devices are not replaced at once, and the fsid is how Linux finds the devices that belong
+ * together, so that a crash in between would leave some that it takes for another filesystem: with several devices
+ * the fsid cannot be changed, but the checksum type can.
  *
  * For example, from crc32c to xxhash: conversion_begin() with the new type, conversion_copy_blocks(), commit.
  */
@@ -23,8 +25,8 @@ struct conversion {
 
 /*
  * Begins a conversion in a transaction that has changed nothing. Requires exclusive use, up to the commit or abort.
- * @return 0; -EINVAL: one is under way; -EOPNOTSUPP: another checksum type, and there are checksums of data, which this
- * does not convert; <0
+ * @return 0; -EINVAL: one is under way; -EOPNOTSUPP: another fsid, and there are several devices; another checksum
+ * type, and there are checksums of data, which this does not convert; <0
  */
 int conversion_begin(struct btrkit_txn *txn, const struct conversion *to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -218,12 +218,49 @@ static void data_sums_are_not_forgotten(void **state)
 	written_destroy(&w);
 }
 
+/* A crash between the superblocks would leave devices with different fsids. Checksum types may differ. */
+static void several_devices_keep_their_fsid(void **state)
+{
+	const struct conversion refused[] = { { NULL, ids[0], false },
+					      { NULL, ids[0], true },
+					      { csum_kind_find(BTRKIT_CSUM_XXHASH64), ids[0], false } };
+	const struct conversion csum = { csum_kind_find(BTRKIT_CSUM_XXHASH64), NULL, false };
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
+	struct btrkit_fs_info before, after;
+	struct btrkit_io *ios[2];
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	(void)state;
+
+	UNIT_NEEDS(UNIT_SUMS);
+	for (size_t i = 0; i < ARRAY_SIZE(ios); i++)
+		must(btrkit_io_memory(SIZE, &ios[i], &err));
+	must(btrkit_mkfs(ios, ARRAY_SIZE(ios), &o, NULL, &err));
+	must(btrkit_fs_open(ios, ARRAY_SIZE(ios), &opts, &fs, &err));
+	btrkit_fs_get_info(fs, &before);
+	txn = written_start(fs);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		assert_int_equal(conversion_begin(txn, &refused[i], &err), -EOPNOTSUPP);
+		assert_non_null(strstr(err.message, "fsid is not supported with 2 devices"));
+		assert_true(!txn->converting && !fs->rules.also);
+	}
+	must(convert(txn, &csum));
+	written_commit(txn);
+	btrkit_fs_get_info(fs, &after);
+	assert_memory_equal(after.fsid, before.fsid, sizeof(after.fsid));
+	assert_string_equal(after.csum_name, csum.csum->name);
+	must(audit_own(fs, AUDIT_ITEMS, &err));
+	btrkit_fs_close(fs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(conversions_are_complete),
 		cmocka_unit_test(failures_leave_one_of_both_forms),
 		cmocka_unit_test(data_sums_are_not_forgotten),
+		cmocka_unit_test(several_devices_keep_their_fsid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
