@@ -50,7 +50,7 @@ static void keep_low(uint64_t *at, unsigned *n, uint64_t number)
 	at[i] = number;
 }
 
-/* @return NULL: there are too many, or there is no memory and check_fail() was called */
+/* @return NULL: there are too many, or there is no memory for them; either way none is folded */
 static struct check_fold *fold_of(struct check *c, enum check_code code, const struct btrkit_error *what)
 {
 	struct check_fold *f;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/check/codes.h"
+#include "lib/check/findings.h"
 #include "lib/check/folds.h"
 #include "lib/check/path.h"
 #include "lib/check/state.h"
@@ -35,6 +36,8 @@ int check_hand_out(struct check *c)
 	int ret = 0;
 
 	check_folds_settle(c);
+	if (check_failed(c))
+		return c->failed;
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = hand_out_code(c, (enum check_code)i, &codes[i]);
 	return ret;

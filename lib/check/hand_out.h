@@ -4,7 +4,11 @@
 
 #include "lib/check/state.h"
 
-/* Passes all findings to the caller's callback. @return 0, or what the callback returned */
+/*
+ * Passes all findings to the caller's callbacks.
+ *
+ * @return 0, what a callback returned, or -ENOMEM, before any finding is passed
+ */
 int check_hand_out(struct check *c);
 
 #endif

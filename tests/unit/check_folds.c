@@ -9,6 +9,8 @@
 
 #include "lib/check/findings.h"
 #include "lib/check/folds.h"
+#include "lib/check/hand_out.h"
+#include "tests/unit/memory.h"
 
 #define NODE 4096u
 
@@ -159,6 +161,21 @@ static void too_many_are_not_folded(void **state)
 	}
 }
 
+/* Findings that are not folded are moved, which needs memory. Without it the check fails, and has no fewer findings. */
+static void without_memory_none_is_lost(void **state)
+{
+	struct told t;
+	struct check *c = begin(&t, BTRKIT_CHECK_FOLDED);
+	(void)state;
+
+	for (unsigned i = 0; i < 5; i++)
+		report(c, BTRKIT_CAUSE_CSUM, 1, 5, NODE * (uint64_t)(i + 1));
+	memory_count(0, true);
+	assert_int_equal(check_hand_out(c), -ENOMEM);
+	memory_end();
+	end(c);
+}
+
 static void the_flag_needs_a_callback(void **state)
 {
 	struct btrkit_check_options opts = { .flags = BTRKIT_CHECK_FOLDED };
@@ -174,6 +191,7 @@ int main(void)
 		cmocka_unit_test(few_are_not_folded),
 		cmocka_unit_test(without_the_flag_all_are_there),
 		cmocka_unit_test(too_many_are_not_folded),
+		cmocka_unit_test(without_memory_none_is_lost),
 		cmocka_unit_test(the_flag_needs_a_callback),
 	};
 
