@@ -47,7 +47,7 @@ int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t l
 
 /**
  * Finds the next data at or after @p offset, like lseek(2) with SEEK_DATA, and its length. Holes and preallocated space
- * are not data.
+ * are not data. Data ends where it is not known what follows; then the next call fails.
  *
  * @param start	receives where the data begins; the file size if there is none
  * @param length	receives the number of bytes of data there; 0 if there are none
@@ -56,6 +56,20 @@ int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t l
  */
 int btrkit_file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *start, uint64_t *length,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * After btrkit_file_read() or btrkit_file_next_data() failed: tells which bytes the failure is about. What is before
+ * them, and what is behind them, may well be read. An example: of a file of three leaves of extents, the second leaf is
+ * damaged. A read of the whole file fails. Lost are the bytes from the first extent of the second leaf, which the
+ * leaf's key in its parent tells, to the first extent of the third leaf. If data itself cannot be read, they are
+ * sectors, or the whole extent if it is compressed.
+ *
+ * @param start	receives the first byte that is lost, which is not before the offset that was given
+ * @param length	receives the number of bytes, not 0
+ * @return 0; 1: the last call did not fail, or not because of what is in the filesystem
+ * Since: 0.2
+ */
+int btrkit_file_lost(const struct btrkit_file *f, uint64_t *start, uint64_t *length) BTRKIT_MUST_CHECK;
 
 /**
  * Calls @p fn once with the target of a symbolic link.
