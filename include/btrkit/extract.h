@@ -73,7 +73,8 @@ struct btrkit_extract_result {
  * through; a directory is kept and completed. Two dots in PATH lead to the directory above in the filesystem, and drop
  * the name before them from where it is written, which is never above DIRECTORY. Missing parent directories are
  * created. Modes and times of directories are set last. ACLs that the target directory passes on to what is created in
- * it are removed. Of a damaged file, the part before the damage is extracted. Preallocated space becomes a hole. The
+ * it are removed. Preallocated space becomes a hole, and so does what cannot be read of a damaged file: each such range
+ * is reported with its first and last byte, and the file has its full size. The
  * property btrfs.compression is set only if the target supports it. Immutable files in the target, and the devices
  * that are read, are not replaced.
  *
@@ -96,8 +97,8 @@ int btrkit_extract(struct btrkit_fs *fs, uint64_t root, const char *const *paths
 
 /**
  * Extracts files into a tar archive in the pax format, uncompressed. Owners are numeric, times have nanoseconds, holes
- * are stored as by GNU tar (format 1.0), and attributes and ACLs as by star. Sockets are left out. A damaged file has
- * zeros from the damage on.
+ * are stored as by GNU tar (format 1.0), and attributes and ACLs as by star. Sockets are left out. What cannot be
+ * read of a damaged file is zeros, and reported as by btrkit_extract().
  *
  * @param write	receives the archive in order
  * @return as btrkit_extract(), or what @p write returned; -EOPNOTSUPP: a build without libarchive

@@ -2,6 +2,7 @@
 /* Reads contents and attributes of files. */
 #include "lib/extract/extract.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,67 +10,142 @@
 
 #include "lib/base/err.h"
 
-/* Report that the rest of the file is missing. @return 1; <0 */
-static int tell_cut(struct extract *x, const struct extract_item *item, uint64_t at, int ret, struct btrkit_error *what)
-{
-	char text[64];
+/* The contents of a file that is being copied. */
+struct contents {
+	struct extract *x;
+	struct btrkit_file *f;
+	const struct extract_item *item;
+	extract_put_fn put;
+	void *ctx;
+	/* Bytes that cannot be read, not reported yet because more may follow. lost_end 0: none */
+	uint64_t lost, lost_end;
+	int ret;
+	struct btrkit_error what;
+	bool damaged; /* a problem was reported */
+};
 
-	snprintf(text, sizeof(text), "%s from byte %" PRIu64 " on",
-		 what->code == BTRKIT_UNSUPPORTED ? "cannot be read" : "damaged", at);
-	err_name(what, text);
-	ret = extract_problem(x, item->path, ret, what);
-	return ret ? ret : 1;
+/* Reports which bytes are missing. @return 0; <0 */
+static int tell_lost(struct contents *c)
+{
+	char text[80];
+
+	if (!c->lost_end)
+		return 0;
+	snprintf(text, sizeof(text), "bytes %" PRIu64 " to %" PRIu64 " cannot be read", c->lost, c->lost_end - 1);
+	err_name(&c->what, text);
+	c->lost_end = 0;
+	c->damaged = true;
+	return extract_problem(c->x, c->item->path, c->ret, &c->what);
 }
 
-/* If a piece cannot be read, the data before the damage is still extracted. */
-static int copy_data(struct extract *x, struct btrkit_file *f, const struct extract_item *item, uint64_t at,
-		     uint64_t length, extract_put_fn put, void *ctx, uint64_t *end)
+/* What is at *@at could not be read: *@at is set to the first byte behind it. @return 0; <0 */
+static int go_around(struct contents *c, uint64_t *at, int ret, const struct btrkit_error *what)
 {
-	size_t step = EXTRACT_PIECE, got;
+	uint64_t lost, length, end = c->item->i.size;
+	int r = 0;
 
-	for (const uint64_t stop = at + length; at < stop; at += got) {
+	if (ret == -ENOMEM)
+		return err_pass(c->x->err, what, ret);
+	if (!btrkit_file_lost(c->f, &lost, &length))
+		end = lost + length;
+	/* Another failure, or one elsewhere in the file, is told by itself. */
+	if (c->lost_end != *at || what->code != c->what.code || what->cause != c->what.cause)
+		r = tell_lost(c);
+	if (!c->lost_end) {
+		c->lost = *at;
+		c->ret = ret;
+		c->what = *what;
+	}
+	*at = c->lost_end = end;
+	/* Without anybody who is told, the first failure is the last. */
+	return r || c->x->opts->problem ? r : tell_lost(c);
+}
+
+/* Reads a piece, or if it is damaged within, what is before the damage. */
+static int read_piece(struct contents *c, uint64_t at, size_t n, size_t *got, struct btrkit_error *what)
+{
+	uint64_t lost, length;
+	int ret = btrkit_file_read(c->f, at, c->x->buf, n, got, what);
+
+	if (!ret || btrkit_file_lost(c->f, &lost, &length) || lost <= at || lost - at >= n)
+		return ret;
+	return btrkit_file_read(c->f, at, c->x->buf, (size_t)(lost - at), got, what);
+}
+
+/* @return 0; 1: @put wants no more; <0 */
+static int copy_data(struct contents *c, uint64_t at, uint64_t stop, uint64_t *end)
+{
+	while (at < stop) {
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
-		const size_t n = stop - at < step ? (size_t)(stop - at) : step;
-		int ret = btrkit_file_read(f, at, x->buf, n, &got, &what);
+		const size_t n = stop - at < EXTRACT_PIECE ? (size_t)(stop - at) : EXTRACT_PIECE;
+		size_t got;
+		int ret = read_piece(c, at, n, &got, &what);
 
 		*end = at;
-		if (ret && n > EXTRACT_STEP) {
-			step = EXTRACT_STEP;
-			got = 0;
-			continue;
+		if (ret) {
+			ret = go_around(c, &at, ret, &what);
+		} else {
+			ret = c->put(c->ctx, at, c->x->buf, got);
+			c->x->result->bytes += ret ? 0 : got;
+			at += got;
 		}
-		if (ret)
-			return tell_cut(x, item, at, ret, &what);
-		ret = put(ctx, at, x->buf, got);
-		if (ret)
-			return ret;
-		x->result->bytes += got;
-		ret = extract_progress(x);
+		if (!ret)
+			ret = extract_progress(c->x);
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
+int extract_next_data(struct btrkit_file *f, uint64_t at, uint64_t *start, uint64_t *length)
+{
+	uint64_t lost, skip;
+	int ret;
+
+	while ((ret = btrkit_file_next_data(f, at, start, length, NULL)) && !btrkit_file_lost(f, &lost, &skip))
+		at = lost + skip;
+	return ret;
+}
+
+static int copy_all(struct contents *c, uint64_t *end)
+{
+	uint64_t at = 0, start, length = 1;
+
+	while (length) {
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+		int ret = btrkit_file_next_data(c->f, at, &start, &length, &what);
+
+		*end = at;
+		if (ret) {
+			uint64_t skip;
+
+			if (!btrkit_file_lost(c->f, &start, &skip))
+				at = start;
+			ret = go_around(c, &at, ret, &what);
+			length = 1;
+		} else {
+			at = start + length;
+			ret = copy_data(c, start, at, end);
+		}
+		if (ret)
+			return ret;
+	}
+	*end = c->item->i.size;
+	return 0;
+}
+
 int extract_contents(struct extract *x, struct btrkit_file *f, const struct extract_item *item, extract_put_fn put,
 		     void *ctx, uint64_t *end)
 {
-	uint64_t at = 0, start, length = 0;
+	struct contents c = { .x = x, .f = f, .item = item, .put = put, .ctx = ctx };
+	int ret = copy_all(&c, end);
 
-	do {
-		struct btrkit_error what = BTRKIT_ERROR_INIT;
-		int ret = btrkit_file_next_data(f, at, &start, &length, &what);
+	if (ret >= 0) {
+		const int told = tell_lost(&c);
 
-		*end = at;
-		if (ret)
-			return tell_cut(x, item, at, ret, &what);
-		ret = copy_data(x, f, item, start, length, put, ctx, end);
-		if (ret)
-			return ret;
-		at = start + length;
-	} while (length);
-	*end = item->i.size;
-	return 0;
+		ret = told ? told : ret;
+	}
+	return ret ? ret : c.damaged;
 }
 
 static int take_xattr(void *ctx, const struct btrkit_xattr *a)

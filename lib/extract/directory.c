@@ -175,7 +175,7 @@ static int fill(struct extract *x, const struct extract_item *item, int fd)
 	btrkit_file_close(f);
 	if (ret < 0)
 		return ret;
-	/* Holes at the end. A file with missing data ends where the data ends. */
+	/* Holes at the end, and what could not be read there. A file that could not be written ends where that was. */
 	return ftruncate(fd, (off_t)end) ? extract_unmade(x, item->path, errno, "cannot set size") : 0;
 }
 

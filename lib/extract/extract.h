@@ -72,7 +72,6 @@ struct extract_frame {
 };
 
 #define EXTRACT_PIECE ((size_t)1 << 20)
-#define EXTRACT_STEP ((size_t)4096)
 
 struct extract {
 	struct btrkit_fs *fs;
@@ -115,11 +114,14 @@ typedef int (*extract_put_fn)(void *ctx, uint64_t offset, const void *data, size
 
 /* In contents.c: */
 /*
- * Passes the data of a file, without holes, to @put. Damage is reported.
- * @end is set to the first byte that is missing, or to the size of the file.
+ * Passes the data of a file, without holes, to @put. Each range that cannot be read is reported, and left out like a
+ * hole. @end is set to the size of the file, or if @put or a callback ended the work, to where it was then.
+ * @return 0; 1: a problem was reported; <0
  */
 int extract_contents(struct extract *x, struct btrkit_file *f, const struct extract_item *item, extract_put_fn put,
 		     void *ctx, uint64_t *end) BTRKIT_MUST_CHECK;
+/* Like btrkit_file_next_data(), but goes on behind what cannot be found. */
+int extract_next_data(struct btrkit_file *f, uint64_t at, uint64_t *start, uint64_t *length) BTRKIT_MUST_CHECK;
 
 /*
  * Loads the attributes into x->xattrs. @told: it was reported before that they cannot be read.

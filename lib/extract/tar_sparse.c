@@ -38,7 +38,7 @@ static int find_regions(struct tar *t, struct btrkit_file *f, uint64_t size, str
 
 	t->num_regions = t->at = 0;
 	t->listed = false;
-	while (!btrkit_file_next_data(f, at, &start, &length, NULL) && length) {
+	while (!extract_next_data(f, at, &start, &length) && length) {
 		uint64_t end;
 		int ret = 0;
 

@@ -19,6 +19,7 @@ import tempfile
 from tool import BTRKIT, check_failure, forbidden, make_filesystem, run, watched
 
 BIG = bytes(i % 251 for i in range(300000))
+DAMAGED = BIG[:163840] + bytes(4096) + BIG[163840 + 4096:]
 
 
 def fill(folder):
@@ -142,7 +143,7 @@ def without_root(path):
 
 
 def damaged(path, scratch):
-    """Of a damaged file, everything before the bad sector is extracted, with its attributes; and so are all other
+    """Of a damaged file, everything but the bad sector is extracted, with its attributes; and so are all other
     files."""
     row = json.loads(run('fiemap', '--format', 'json', path, 'big')[1].splitlines()[1])
     place = re.search(rb'physical (\d+)', run('map-logical', path, row['physical'])[1])
@@ -151,10 +152,10 @@ def damaged(path, scratch):
         f.write(b'damage')
     target = empty(scratch)
     said = check_failure('extract', path, run('extract', '-C', target, path))
-    assert said.startswith('big: damaged from byte 163840 on: data checksum mismatch'), said
+    assert said.startswith('big: bytes 163840 to 167935 cannot be read: data checksum mismatch'), said
     assert len(names(target)) == 206
     with open(f'{target}/big', 'rb') as f:
-        assert f.read() == BIG[:163840]
+        assert f.read() == DAMAGED
         assert os.fstat(f.fileno()).st_mode == 0o100644
 
 
@@ -400,12 +401,12 @@ def attribute_names(scratch):
 
 
 def damaged_archive(path):
-    """From the damage on, the file is filled with zeros; later members are intact."""
+    """The bad sector is filled with zeros; what is behind it, and later members, are intact."""
     status, out, err = run('extract', '--tar', '-', path)
     said = check_failure('extract', path, (status, b'', err))
-    assert said.startswith('big: damaged from byte 163840 on: data checksum mismatch'), said
+    assert said.startswith('big: bytes 163840 to 167935 cannot be read: data checksum mismatch'), said
     found = members(out)
-    assert len(found) == 207 and found['big'][1] == BIG[:163840].ljust(len(BIG), b'\0'), len(found)
+    assert len(found) == 207 and found['big'][1] == DAMAGED, len(found)
     assert found['dir/below/set'][1] == b'set'
 
 
