@@ -50,11 +50,12 @@ static struct source_whiteout *find(const struct source *s, uint32_t parent, con
 	return found;
 }
 
-/* Lets a directory hide what layers below @layer have in theirs. */
+/* Lets a directory hide what layers below @layer have in theirs, which is another directory, with its attributes. */
 static void close_to(struct source *s, uint32_t dir, uint32_t layer)
 {
 	struct source_inode *i = &s->inodes[dir];
 
+	i->bits &= ~BIT_OPAQUE;
 	/* Until source_finish(), which counts the entries, this is the layer that closed the directory. */
 	if (i->count < layer)
 		i->count = layer;
@@ -65,7 +66,7 @@ enum layer_view source_layer_look(struct source *s, uint32_t parent, const char 
 {
 	const uint32_t layer = s->state->layer, found = source_find(s, parent, name, len);
 	const struct source_whiteout *w;
-	const struct source_inode *i;
+	struct source_inode *i;
 
 	if (s->inodes[parent].count > layer)
 		return LAYER_HIDDEN;
@@ -76,8 +77,16 @@ enum layer_view source_layer_look(struct source *s, uint32_t parent, const char 
 	i = &s->inodes[found];
 	if (!S_ISDIR(i->mode))
 		return i->layer > layer ? LAYER_HIDDEN : LAYER_NEW;
-	if (i->count > layer)
+	if (i->count > layer && is_dir && i->bits & BIT_OPAQUE && i->bits & BIT_IMPLICIT) {
+		*inode = found;
+		return LAYER_ATTRIBUTES;
+	}
+	if (i->count > layer) {
+		/* What is not a directory separates this one from those of the layers below. */
+		if (!is_dir)
+			i->bits &= ~BIT_OPAQUE;
 		return LAYER_HIDDEN;
+	}
 	if (i->layer == layer && !is_dir)
 		return LAYER_NEW;
 	if (!is_dir) {
@@ -127,7 +136,12 @@ int source_layer_remove(struct source *s, uint32_t parent, const char *name, siz
 
 void source_layer_close(struct source *s, uint32_t dir)
 {
-	close_to(s, dir, s->state->layer);
+	struct source_inode *i = &s->inodes[dir];
+
+	if (i->count >= s->state->layer)
+		return;
+	i->count = s->state->layer;
+	i->bits |= BIT_OPAQUE;
 }
 
 void source_layers_free(struct source_state *st)

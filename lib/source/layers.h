@@ -23,12 +23,17 @@ const char *source_layer_path(const struct source *s, uint32_t layer);
 enum layer_view {
 	LAYER_NEW,    /* nothing hides it */
 	LAYER_MERGED, /* a directory that a layer above has, too: its entries are taken */
+	/*
+	 * A directory that no member of the layers above describes, and that one of them marks as opaque: its
+	 * attributes are taken, but not its entries.
+	 */
+	LAYER_ATTRIBUTES,
 	LAYER_HIDDEN
 };
 /*
  * Decides about a name in a directory that is not hidden. If a layer above has a directory there and this one has
  * something else, that directory hides what layers below have in theirs. @is_dir: what the current layer has there;
- * @inode: receives the directory for LAYER_MERGED
+ * @inode: receives the directory for LAYER_MERGED and LAYER_ATTRIBUTES
  */
 enum layer_view source_layer_look(struct source *s, uint32_t parent, const char *name, size_t len, bool is_dir,
 				  uint32_t *inode);
@@ -37,7 +42,7 @@ void source_layer_added(struct source *s, uint32_t inode);
 /* Hides a name of the layers below: a whiteout. */
 int source_layer_remove(struct source *s, uint32_t parent, const char *name, size_t len,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Hides what the layers below have in a directory: an opaque one. */
+/* Hides what the layers below have in a directory: an opaque one. Its own attributes are not hidden by that. */
 void source_layer_close(struct source *s, uint32_t dir);
 void source_layers_free(struct source_state *st);
 

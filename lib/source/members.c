@@ -32,7 +32,7 @@ int member_find(struct source *s, const char *path, const struct source_attr *im
 	while ((next = source_next_name(&path, &next_len)), next_len) {
 		uint32_t found = source_find(s, dir, name, len);
 
-		if (source_layered(s) && source_layer_look(s, dir, name, len, true, &found) == LAYER_HIDDEN)
+		if (source_layered(s) && source_layer_look(s, dir, name, len, true, &found) >= LAYER_ATTRIBUTES)
 			return MEMBER_HIDDEN;
 		if (found == SOURCE_NONE) {
 			const int failed = implicit ? source_add(s, dir, name, len, implicit, &found, err) :

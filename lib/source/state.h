@@ -16,7 +16,8 @@ enum source_bits {
 	BIT_INLINE = 1 << 1,	   /* text is the contents */
 	BIT_OWN_NODATACOW = 1 << 2, /* requested for the inode itself, not inherited */
 	BIT_OWN_NODATASUM = 1 << 3,
-	BIT_IMPLICIT = 1 << 4	   /* directory without a member of its own so far */
+	BIT_IMPLICIT = 1 << 4,	   /* directory without a member of its own so far */
+	BIT_OPAQUE = 1 << 5	   /* opaque by a mark alone: layers below may still give its attributes */
 };
 
 /*

@@ -76,6 +76,10 @@ class Archives:
 D, OPQ = {}, '.wh..wh..opq'
 
 
+def xattr(value):
+    return {'pax_headers': {'SCHILY.xattr.user.x': value}}
+
+
 def archives_are_layers(a):
     x, y, z = b'x', b'yy', b'zzz'
     a.are([('a', y)], [('a', x)], [('a', y)])
@@ -87,11 +91,10 @@ def archives_are_layers(a):
     a.are([('/', D), ('d/', old), ('d/a', x), ('d/b', y)], [('/', D), ('d/', old), ('d/a', x)], [('d/b', y)])
     a.are([('/', new), ('a', x), ('b', y)], [('/', old), ('a', x)], [('/', new), ('b', y)])
     a.are([('/', old), ('a', x), ('b', y)], [('/', old), ('a', x)], [('b', y)])
-    xattr = {'pax_headers': {'SCHILY.xattr.user.x': '1'}}
     other = {'pax_headers': {'SCHILY.xattr.user.y': '1', 'SCHILY.xattr.trusted.overlay.origin': 'z',
                              'SCHILY.xattr.trusted.overlay.overlay.opaque': 'y'}}
     shown = {'pax_headers': {'SCHILY.xattr.user.y': '1', 'SCHILY.xattr.trusted.overlay.opaque': 'y'}}
-    a.are([('d/', shown), ('e/', xattr)], [('d/', xattr), ('e/', xattr)], [('d/', other)])
+    a.are([('d/', shown), ('e/', xattr('1'))], [('d/', xattr('1')), ('e/', xattr('1'))], [('d/', other)])
     # A file hides a directory, and a directory a file, with what the layers below that have.
     a.are([('d', x)], [('d/', D), ('d/a', x)], [('d', x)])
     a.are([('d/', D), ('d/b', y)], [('d/', D), ('d/a', x)], [('d', x)], [('d/', D), ('d/b', y)])
@@ -124,6 +127,30 @@ def whiteouts_hide(a):
     a.are([('d/', D), ('d/b', y)], [('d/', D), ('d/a', x)], [('d/', opaque), ('d/b', y)])
     a.are([('d/', D), ('d/b', y)], [('d/', D), ('d/a', x)], [('d/', opaque)], [('d/', D), ('d/b', y)])
     a.are([('d/', D), ('d/b', y)], [('d/', D), ('d/a', x)], [('d/b', y), ('d/', opaque)])
+    # A mark hides entries, not the attributes of a directory that no member has described yet.
+    old, new, mark = dict(xattr('1'), mode=0o700, uid=1, mtime=5), dict(xattr('2'), mode=0o711, uid=2, mtime=6), \
+        (f'd/{OPQ}', gone)
+    kept = [('/', D), ('d/', old), ('d/b', y)]
+    for layers in ([[('/', D), ('d/', old), ('d/a', x)], [('d/b', y), mark]],
+                   [[('/', D), ('d/', old), ('d/a', x)], [mark, ('d/b', y)]],
+                   [[('/', D), ('d/a', x), ('d/', old)], [('d/c', x), mark], [('d/b', y), mark]],
+                   [[('/', D), ('d/', new)], [('d/', old), ('d/a', x)], [mark], [('d/b', y)]],
+                   [[('/', D), ('d/', new)], [('d/a', x)], [('d/', old), ('d/a', x)], [mark], [], [('d/b', y)]],
+                   [[('/', D), ('d/', new)], [('d/', old), mark], [('d/b', y), mark], []],
+                   [[('/', D), ('d/', new)], [mark, ('d/', old), ('d/b', y)]]):
+        a.are(kept, *layers)
+    a.are([('/', D), ('d/', old), ('d/e/b', y)], [('/', D), ('d/', old), ('d/e/', new), ('d/e/a', x)],
+          [('d/e/b', y), mark])
+    a.are([('/', D), ('d/', old), ('d/e/', new), ('d/e/b', y)], [('/', D), ('d/', old), ('d/e/', new), ('d/e/a', x)],
+          [('d/e/b', y), (f'd/e/{OPQ}', gone)])
+    # Another directory, behind a file or a whiteout, gives nothing.
+    for between in ([('d', x)], [('.wh.d', gone)], [('d', device)]):
+        a.are([('/', D), ('d/b', y)], [('/', D), ('d/', old), ('d/a', x)], between, [mark, ('d/b', y)])
+    a.are([('/', D), ('d/b', y), ('c', x)], [('/', D), ('d/', old), ('d/a', x)], [('c', x), ('d', link('c'))],
+          [mark, ('d/b', y)])
+    for order in (1, -1):
+        a.are([('/', D), ('d/b', y)], [('/', D), ('d/', old), ('d/a', x)],
+              [*(mark, ('.wh.d', gone))[::order], ('d/b', y)])
     # Names of aufs itself.
     a.are([('a', x)], [('a', x)], [('.wh..wh.aufs', gone), ('.wh..wh.orph/', D)])
     # What a layer above hides may have a name that could not be there.

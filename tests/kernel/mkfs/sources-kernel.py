@@ -113,8 +113,33 @@ def members(top):
             yield f'{folder}/{name}', os.path.relpath(f'{folder}/{name}', top)
 
 
-def container_layer(rng, top):
-    """An archive of a layer as container images have it. Whiteouts may come before or behind what they hide."""
+def is_opaque(path):
+    return 'trusted.overlay.opaque' in os.listxattr(path)
+
+
+def leave_out(rng, top, below):
+    """Directories of a layer that its archive has no members for, so that they are as in the layers below. Return
+    them."""
+    bare = set()
+    for folder, dirs, _ in os.walk(top):
+        name = os.path.relpath(folder, top)
+        if rng.randrange(2) and os.path.isdir(f'{below}/{name}') and not os.path.islink(f'{below}/{name}'):
+            for word in os.listxattr(folder):
+                if word.startswith('user.'):
+                    os.removexattr(folder, word)
+            st = os.stat(f'{below}/{name}')
+            os.chown(folder, st.st_uid, st.st_gid)
+            shutil.copystat(f'{below}/{name}', folder)
+            bare.add(name)
+        # What is below an opaque directory is new.
+        if is_opaque(folder):
+            dirs.clear()
+    return bare
+
+
+def container_layer(rng, top, bare):
+    """An archive of a layer as container images have it, without members for the directories @bare. Whiteouts may come
+    before or behind what they hide."""
     out, first, links, others = io.BytesIO(), [], [], []
     known = {}
     with tarfile.open(fileobj=out, mode='w', format=tarfile.PAX_FORMAT) as t:
@@ -125,8 +150,10 @@ def container_layer(rng, top):
                 others.append((info, None))
                 continue
             info = t.gettarinfo(path, name)
-            if stat.S_ISDIR(st.st_mode) and 'trusted.overlay.opaque' in os.listxattr(path):
+            if stat.S_ISDIR(st.st_mode) and is_opaque(path):
                 others.append((tarfile.TarInfo(f'{name}/.wh..wh..opq'), None))
+            if name in bare:
+                continue
             for word in os.listxattr(path, follow_symlinks=False):
                 if word.startswith('user.'):
                     value = os.getxattr(path, word, follow_symlinks=False)
@@ -170,15 +197,22 @@ def differences(found, wanted):
 
 def layers_are_an_overlay(scratch, plans):
     rng = random.Random(image.seed())
-    names = hidden = 0
+    names = hidden = bare = 0
     for number in range(plans):
         with tmpfs(f'{scratch}/layers') as top:
             layers = [f'{top}/{i}' for i in range(rng.choice((2, 3, 4, 6)))]
-            for layer in layers:
+            os.mkdir(f'{top}/none')
+            for number_of, layer in enumerate(layers):
                 os.mkdir(layer)
                 make_layer(rng, layer)
+                left_out = set()
+                if number_of:
+                    # overlayfs wants two.
+                    with overlay(f'{scratch}/overlay', [f'{top}/none', *layers[:number_of]]) as below:
+                        left_out = leave_out(rng, layer, below)
+                bare += len(left_out)
                 with open(f'{layer}.tar', 'wb') as f:
-                    f.write(container_layer(rng, layer))
+                    f.write(container_layer(rng, layer, left_out))
             with overlay(f'{scratch}/overlay', layers) as merged:
                 wanted = seen(merged)
             names += len(wanted)
@@ -188,8 +222,9 @@ def layers_are_an_overlay(scratch, plans):
                     wrong = differences(seen(mnt), wanted)
                 check(not wrong, f'plan {number}: {option}: found and wanted: {wrong[:3]}')
         os.rmdir(f'{scratch}/layers')
-    check(names > 5 * plans and hidden > 10 * plans, f'{names} names, {hidden} hidden')
-    return f'{plans} plans, {names} names, {hidden} hidden'
+    result = f'{plans} plans, {names} names, {hidden} hidden, {bare} directories without members'
+    check(names > 5 * plans and hidden > 10 * plans and bare > plans, result)
+    return result
 
 
 def many_names(scratch):
