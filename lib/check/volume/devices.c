@@ -216,7 +216,7 @@ static void check_counts(const struct volume_check *v)
 		totals[1] += devices[i].total_bytes;
 		own += seed ? 0 : devices[i].total_bytes;
 	}
-	if (counts[0] == 1 && num_present(v) > 1)
+	if (counts[0] == 1 && counts[1] > 1 && num_present(v) > 1)
 		check_report_at(v->c, CHECK_SUPER_FIELD, &at,
 				"superblock says that there is one device, so Linux ignores the others");
 	else if (counts[0] != counts[1])
