@@ -110,7 +110,7 @@ static void emit_cause(struct emit *e, const struct btrkit_check_fold *f)
 	else
 		emit_textf(e, ": %s", f->what.message);
 	emit_word(e, "cause", btrkit_cause_name(f->cause));
-	if (f->devid && e->form == EMIT_JSON)
+	if (e->form == EMIT_JSON)
 		emit_u64(e, "devid", "", f->devid);
 }
 

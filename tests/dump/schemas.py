@@ -113,6 +113,13 @@ def several(checks, folder):
         first, *others = of_mkfs(checks, schema_images.make(folder, data, '-d', data, '-m', metadata, devices=count))
         places(checks, first, *others)
         places(checks, first, *others[1:])
+    (first, other), _ = schema_images.make(folder, 'second', '-n', '4096', '-m', 'raid1', '--rootdir', HERE, devices=2)
+    with open(other, 'r+b') as f:
+        f.seek(1 << 20)
+        f.write(bytes(os.path.getsize(other) - (1 << 20)))
+    # All of one copy is bad, which is one line.
+    folded = lines(checks['check'], '--noscan', f'--device={other}', first)
+    assert any(line['kind'] == 'fold' for line in folded), folded
 
 
 def made(checks, folder):
