@@ -82,6 +82,13 @@ static int pass_owners(void *ctx, const struct btrkit_reference *refs, size_t co
 	return l->sink->owners(l->sink->ctx, refs, count);
 }
 
+static int pass_lost(void *ctx, const struct btrkit_fiemap_file *file, uint64_t logical, uint64_t length)
+{
+	const struct listing *l = ctx;
+
+	return l->sink->lost(l->sink->ctx, file, logical, length);
+}
+
 /* The error names the tree and, for most damage of a file without a path, the key of the item. */
 static int report(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what)
 {
@@ -144,7 +151,7 @@ static int print(const struct command *cmd, const struct request *req, struct bt
 	struct listing l = { .fold = { cmd, req->devices.at[0], req->verbose || !req->all, true, { { 0 } } },
 			     .req = req };
 	const struct btrkit_fiemap_sink sink = { begin_file, pass_extents, &l, req->owners ? pass_owners : NULL,
-						 report };
+						 report, pass_lost, { NULL } };
 	struct cmd_output out = { 0 };
 	int ret, ended, status;
 

@@ -18,7 +18,12 @@ enum btrkit_extent_flags {
 	BTRKIT_EXTENT_NOT_ALIGNED = 0x100,
 	BTRKIT_EXTENT_INLINE = 0x200,
 	BTRKIT_EXTENT_UNWRITTEN = 0x800,
-	BTRKIT_EXTENT_SHARED = 0x2000
+	BTRKIT_EXTENT_SHARED = 0x2000,
+	/**
+	 * Not of the ioctl: the extent tree is damaged, and does not tell whether the extent is shared. The flag for
+	 * shared extents is not set then. Since: 0.2
+	 */
+	BTRKIT_EXTENT_MAYBE_SHARED = 0x40000000
 };
 
 /** A row of the listing. As in the ioctl, adjacent extents with equal flags are merged into one row. Since: 0.1 */
@@ -59,10 +64,16 @@ struct btrkit_fiemap_sink {
 	 * May be NULL, and then the first failure ends the listing. Otherwise btrkit_fiemap_all() reports what it
 	 * cannot list and continues after it: a file, of which some rows may have been passed already; or with inode 0
 	 * what is in a part of the subvolume's tree; or with root 0 subvolumes. The path may be empty. @p what is valid
-	 * only during the call.
+	 * only during the call. Since 0.2, if leaves of a file's extents are lost, the rows behind them follow, and if
+	 * only the extent tree is damaged, all rows; btrkit_fiemap_path() does so, too, and then returns 0.
 	 */
 	int (*problem)(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what);
-	void (*reserved[3])(void);	/**< NULL */
+	/**
+	 * May be NULL. Extents of these bytes of the file may be in tree blocks that cannot be read, which problem() is
+	 * told, too. Called in the order of the rows; @p length is not 0. Since: 0.2
+	 */
+	int (*lost)(void *ctx, const struct btrkit_fiemap_file *file, uint64_t logical, uint64_t length);
+	void (*reserved[2])(void);	/**< NULL */
 };
 
 /**

@@ -187,6 +187,7 @@ static char *put_flags(char *to, const struct fiemap_printer *p, const struct bt
 		{ BTRKIT_EXTENT_INLINE, "inline" },
 		{ BTRKIT_EXTENT_UNWRITTEN, "unwritten" },
 		{ BTRKIT_EXTENT_SHARED, "shared" },
+		{ BTRKIT_EXTENT_MAYBE_SHARED, "maybe_shared" },
 	};
 	char comma = ' ';
 
@@ -377,6 +378,25 @@ static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return emit_failed(&p->emit);
 }
 
+/* Of the formats only JSON has a place for it. */
+static int print_lost(void *ctx, const struct btrkit_fiemap_file *file, uint64_t logical, uint64_t length)
+{
+	struct fiemap_printer *p = ctx;
+	struct emit *e = &p->emit;
+
+	if (p->format != BTRKIT_FORMAT_JSON)
+		return 0;
+	print_json_header(p);
+	emit_object(e, NULL);
+	emit_u64(e, "root", "", file->root);
+	emit_u64(e, "inode", "", file->inode);
+	emit_u64(e, "lost_from", "", logical);
+	emit_u64(e, "length", "", length);
+	emit_name(e, "path", "", file->path, file->path_len);
+	emit_object_end(e);
+	return emit_failed(e);
+}
+
 int fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsigned flags, btrkit_write_fn write,
 				 void *ctx, struct fiemap_printer **ret, struct btrkit_error *err)
 {
@@ -397,7 +417,7 @@ int fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsig
 		free(p);
 		return err_nomem(err);
 	}
-	p->sink = (struct btrkit_fiemap_sink){ print_file, print_rows, p, NULL };
+	p->sink = (struct btrkit_fiemap_sink){ print_file, print_rows, p, NULL, NULL, print_lost, { NULL } };
 	if (flags & PRINT_FIEMAP_OWNERS) {
 		p->sink.extents = keep_row;
 		p->sink.owners = print_owners;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/format/items/files/file_extent.h"
 #include "lib/fs/inode.h"
 #include "lib/fs/path.h"
@@ -28,6 +29,8 @@ struct current_file {
 	bool regular;
 	bool announced; /* it was passed to the sink */
 	uint64_t size;
+	bool no_end; /* its last extents are lost */
+	uint64_t maybe; /* extents of which it is not known whether they are shared */
 	bool named;
 	uint64_t parent; /* from its first name */
 	size_t name_len;
@@ -46,7 +49,11 @@ struct listing {
 	bool one_inode;
 	uint64_t leaf; /* the leaf that leaf_checked and leaf_shared are about */
 	bool leaf_checked, leaf_shared;
+	int leaf_ret;			 /* why that is not known of the leaf; 0: it is */
+	int share_ret;			 /* why it is known of nothing in the subvolume; 0: it is */
+	struct btrkit_error leaf_why, share_why;
 	struct current_file file;
+	struct btrkit_error maybe_why;	 /* of the first extent that file.maybe counts */
 	struct btrkit_extent rows[ROWS_MAX];
 	size_t num_rows;
 	struct references refs; /* if the sink wants the owners of extents */
@@ -69,18 +76,32 @@ static int describe(struct listing *l, struct btrkit_fiemap_file *file, struct b
 					       &file->path_len, err) : 0;
 }
 
-/* Reports why the listing of the current file ends here, and skips the rest of it. @return 0: continue; <0 */
-static int give_up(struct listing *l, int ret, const struct btrkit_error *what)
+/* Whether the listing goes on after a failure. */
+static bool may_go_on(const struct listing *l, int ret)
+{
+	return l->sink->problem && !l->stopped && ret != -ENOMEM;
+}
+
+/* Reports a problem of the current file. @return 0: continue; <0 */
+static int tell(struct listing *l, const struct btrkit_error *what)
 {
 	struct btrkit_fiemap_file file;
+	int ret;
 
-	if (l->one_inode || !l->sink->problem || l->stopped || ret == -ENOMEM)
-		return err_pass(&l->err, what, ret);
 	/* Without a path if that is what cannot be read. */
 	(void)describe(l, &file, NULL);
 	ret = sink_result(l, l->sink->problem(l->sink->ctx, &file, what));
 	if (!ret)
 		l->err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	return ret;
+}
+
+/* Reports why the listing of the current file ends here, and skips the rest of it. @return 0: continue; <0 */
+static int give_up(struct listing *l, int ret, const struct btrkit_error *what)
+{
+	if (l->one_inode || !may_go_on(l, ret))
+		return err_pass(&l->err, what, ret);
+	ret = tell(l, what);
 	l->num_rows = 0;
 	l->file.regular = false;
 	return ret;
@@ -153,32 +174,66 @@ static int add_row(struct listing *l, const struct btrkit_extent *row, uint64_t 
 	return ret;
 }
 
+/* Reports of how many extents of the file it is not known whether they are shared. */
+static int tell_maybe(struct listing *l)
+{
+	struct btrkit_error *why = &l->maybe_why;
+	const uint64_t n = l->file.maybe;
+
+	if (!n)
+		return 0;
+	l->file.maybe = 0;
+	text_add(why->message, sizeof(why->message), "; whether %" PRIu64 " extent%s shared is not known", n,
+		 n == 1 ? " is" : "s are");
+	return tell(l, why);
+}
+
 static int finish_file(struct listing *l)
 {
 	int ret = 0;
 
-	if (l->num_rows)
+	if (l->num_rows && !l->file.no_end)
 		l->rows[l->num_rows - 1].flags |= BTRKIT_EXTENT_LAST;
 	/* Only a listing of a single file includes a file without rows. */
 	if (l->num_rows || (l->one_inode && l->file.inode))
 		ret = hand_out(l, 0);
+	if (!ret)
+		ret = tell_maybe(l);
 	return ret ? give_up(l, ret, &l->err) : 0;
+}
+
+/* It is not known whether an extent is shared: the row says so. @return 0; @ret */
+static int maybe_shared(struct listing *l, int ret, const struct btrkit_error *why, uint32_t *flags)
+{
+	if (!may_go_on(l, ret))
+		return err_pass(&l->err, why, ret);
+	if (!l->file.maybe++)
+		l->maybe_why = *why;
+	*flags |= BTRKIT_EXTENT_MAYBE_SHARED;
+	return 0;
 }
 
 static int is_shared(struct listing *l, const struct file_extent *fe, uint32_t *flags)
 {
 	bool shared = false;
-	int ret = 0;
+	int ret;
 
+	if (l->share_ret)
+		return maybe_shared(l, l->share_ret, &l->share_why, flags);
 	if (!l->leaf_checked) {
-		ret = share_enter_leaf(&l->share, &l->cursor, l->one_inode, &l->leaf_shared, &l->err);
-		l->leaf_checked = !ret;
+		l->leaf_ret = share_enter_leaf(&l->share, &l->cursor, l->one_inode, &l->leaf_shared, &l->err);
+		l->leaf_checked = true;
+		if (l->leaf_ret)
+			l->leaf_why = l->err;
 	}
-	if (!ret)
-		ret = share_extent_shared(&l->share, &l->cursor, fe, l->leaf_shared, &shared, &l->err);
+	if (l->leaf_ret)
+		return maybe_shared(l, l->leaf_ret, &l->leaf_why, flags);
+	ret = share_extent_shared(&l->share, &l->cursor, fe, l->leaf_shared, &shared, &l->err);
+	if (ret)
+		return maybe_shared(l, ret, &l->err, flags);
 	if (shared)
 		*flags |= BTRKIT_EXTENT_SHARED;
-	return ret;
+	return 0;
 }
 
 static int add_extent(struct listing *l)
@@ -276,20 +331,83 @@ static int take_item(struct listing *l)
 	return ret ? give_up(l, ret, &l->err) : 0;
 }
 
+/* Whether the items from @first to before @end may have extents of the current file. */
+static bool loses_extents(const struct listing *l, const struct btrkit_key *first, const struct btrkit_key *end)
+{
+	return l->file.regular && first->objectid == l->file.inode && first->type <= KEY_EXTENT_DATA &&
+	       key_cmp(end, &KEY(l->file.inode, KEY_EXTENT_DATA, 0)) > 0;
+}
+
+/*
+ * Extents of the current file are in a lost block, whose items are from @first to before @end: passes on the rows
+ * before them, and then which bytes they are about, which is added to @what.
+ */
+static int lose_extents(struct listing *l, const struct btrkit_key *first, const struct btrkit_key *end,
+			struct btrkit_error *what)
+{
+	const uint64_t start = first->type == KEY_EXTENT_DATA ? first->offset : 0;
+	const bool more = end->objectid == l->file.inode && end->type == KEY_EXTENT_DATA;
+	uint64_t stop = more ? end->offset : l->file.size;
+	struct btrkit_fiemap_file file;
+	int ret = hand_out(l, 0);
+
+	l->file.no_end = !more;
+	if (ret)
+		return give_up(l, ret, &l->err);
+	/* What is preallocated behind the end of the file has no end that is known. */
+	if (stop <= start)
+		return 0;
+	text_add(what->message, sizeof(what->message), "; extents of bytes %" PRIu64 " to %" PRIu64 " are missing",
+		 start, stop - 1);
+	(void)describe(l, &file, NULL);
+	return l->sink->lost ? sink_result(l, l->sink->lost(l->sink->ctx, &file, start, stop - start)) : 0;
+}
+
+/* Adds to @what which other inodes may have been in a lost block. */
+static void add_inodes(const struct listing *l, const struct btrkit_key *first, const struct btrkit_key *end,
+		       struct btrkit_error *what)
+{
+	const uint64_t next = first->objectid + (first->objectid == l->file.inode);
+	const uint64_t from = next < OID_FIRST_FREE ? OID_FIRST_FREE : next;
+	const uint64_t last = end->type > KEY_INODE_ITEM ? end->objectid : end->objectid - 1;
+
+	if (!end->objectid || from > last || from > OID_LAST_FREE)
+		return;
+	if (last > OID_LAST_FREE)
+		text_add(what->message, sizeof(what->message), "; inodes from %" PRIu64 " on are missing", from);
+	else if (last == from)
+		text_add(what->message, sizeof(what->message), "; inode %" PRIu64 " is missing", from);
+	else
+		text_add(what->message, sizeof(what->message), "; inodes %" PRIu64 " to %" PRIu64 " are missing",
+			 from, last);
+}
+
 /* A cursor_lost_fn. */
 static int lose_block(void *ctx, int ret, const struct btrkit_error *what)
 {
+	struct btrkit_error told = *what;
 	struct listing *l = ctx;
 	struct btrkit_key first, end;
+	bool extents;
 	int r = 0;
 
-	/* A file whose items end before the block is complete. */
-	if (!l->one_inode && l->sink->problem &&
-	    (cursor_lost_keys(&l->cursor, &first, &end) || first.objectid != l->file.inode)) {
+	if (!may_go_on(l, ret) || cursor_lost_keys(&l->cursor, &first, &end))
+		return give_up(l, ret, what);
+	extents = loses_extents(l, &first, &end);
+	if (extents) {
+		r = lose_extents(l, &first, &end, &told);
+	} else if (first.objectid != l->file.inode || first.type > KEY_EXTENT_DATA) {
+		/* The file is complete. */
+		if (l->one_inode)
+			return 0;
 		r = finish_file(l);
 		l->file = (struct current_file){ 0 };
 	}
-	return r ? r : give_up(l, ret, what);
+	if (r)
+		return r;
+	if (!l->one_inode)
+		add_inodes(l, &first, &end, &told);
+	return tell(l, &told);
 }
 
 /* Lists the items of one inode, or of the whole tree if @inode is 0. */
@@ -344,6 +462,11 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	ret = share_init(&l->share, fs, &s->root, s->item.last_snapshot, &l->err);
 	/* A listing of all files reads one subvolume after the other, which share leaves. */
 	l->cursor.once = l->one_inode;
+	if (ret && may_go_on(l, ret)) {
+		l->share_ret = ret;
+		l->share_why = l->err;
+		ret = 0;
+	}
 	if (!ret && sink->owners)
 		ret = references_init(&l->refs, fs, &l->err);
 	if (!ret)

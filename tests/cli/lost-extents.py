@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""cat and extract of files of which leaves of extents are lost, in all copies: what is behind is given, and exactly the
-lost bytes are missing and named.
+"""cat, extract and fiemap of files of which leaves of extents are lost, in all copies: what is behind is given, and
+exactly the lost bytes are missing and named.
 
 BTRKIT is the program under test.
 """
 import io
+import json
 import os
 import re
 import shutil
@@ -88,6 +89,49 @@ def check_lines(err, path, command, name, ranges):
     assert len(lines) == len(words) and all(map(str.startswith, lines, words)), (err, words)
 
 
+def rows_of(path, *args):
+    """The rows of a listing, without the flag of the last row, and its lost ranges, with the standard error."""
+    status, out, err = run('fiemap', '--format=json', *args[:-1], path, *args[-1:])
+    found, lost = [], []
+    for row in map(json.loads, out.splitlines()[1:]):
+        if 'lost_from' in row:
+            lost.append((row['lost_from'], row['lost_from'] + row['length'], len(found)))
+        else:
+            found.append((row['inode'], row['logical'], row['physical'], row['length'], row['flags']))
+    assert status == bool(err), (status, err)
+    return found, lost, err
+
+
+def check_rows(path, name, before, ranges, leaves_lost):
+    """Of the listing @before, exactly the rows in lost leaves are missing."""
+    wanted = [row for row in before if not any(start <= row[1] < end for start, end in ranges)]
+    for option in [name], ['-a', '']:
+        if option[1:]:
+            done = run('fiemap', '-a', '--format=json', path)
+            mine = [json.loads(line) for line in done[1].splitlines()[1:] if f'"path":"{name}"'.encode() in line]
+            found = [(row['inode'], row['logical'], row['physical'], row['length'], row['flags']) for row in mine
+                     if 'lost_from' not in row]
+            lost, err = [(row['lost_from'], row['lost_from'] + row['length']) for row in mine if 'lost_from' in row], ''
+            assert done[0] == 1 and all(f'extents of bytes {start} to {end - 1} are missing' in done[2]
+                                        for start, end in lost), done[2]
+        else:
+            found, lost, err = rows_of(path, name)
+            assert [len([row for row in found if row[1] < start]) for start, _, _ in lost] == [n for *_, n in lost]
+            lost = [some[:2] for some in lost]
+            assert err.count('\n') == leaves_lost, err
+            assert all(f'; extents of bytes {start} to {end - 1} are missing' in err for start, end in lost), err
+        assert len(lost) == leaves_lost, (lost, leaves_lost)
+        covered = sorted(lost)
+        assert covered[0][0] == ranges[0][0] and covered[-1][1] == ranges[-1][1], (covered, ranges)
+        assert all(any(start <= one[0] and one[1] <= end for start, end in ranges) for one in covered), covered
+        # The last row that is known is not called the last one if the end is lost.
+        last = [] if ranges[-1][1] < before[-1][1] else [(*row[:4], row[4] & ~1) for row in wanted[-1:]]
+        assert found == wanted[:len(wanted) - len(last)] + last, (name, option, len(found), len(wanted))
+    for form in 'text', 'tsv':
+        status, out, err = run('fiemap', f'--format={form}', path, name)
+        assert status == 1 and err.count('\n') == leaves_lost and b'extents found' not in out, err
+
+
 def check(path, scratch, name, whole, ranges):
     """@ranges of the file are lost."""
     left = bytearray(whole)
@@ -127,6 +171,9 @@ def lost_leaves(path, scratch, files):
     """Leaves in the middle, then two more that are neighbours, then the last one."""
     for name in 'sparse', 'dense':
         check(path, scratch, name, files[name], [])
+        before, lost, _ = rows_of(path, name)
+        assert len(before) == {'sparse': SPARSE, 'dense': DENSE}[name] and not lost
+        count = 0
         all_leaves, ranges = leaves(path, name, len(files[name])), []
         assert len(all_leaves) > (6 if name == 'sparse' else 1), all_leaves
         chosen = [[5], [2, 3], [len(all_leaves) - 1]] if name == 'sparse' else [[0], [1]]
@@ -139,7 +186,54 @@ def lost_leaves(path, scratch, files):
                 if merged and merged[-1][1] == start:
                     start = merged.pop()[0]
                 merged.append((start, end))
+            count += len(some)
             check(path, scratch, name, files[name], merged)
+            check_rows(path, name, before, merged, count)
+
+
+def lost_inodes(folder, path):
+    """Of a leaf of small files, all inodes that are missing are named. Each file is listed that is not among them."""
+    os.makedirs(folder)
+    for k in range(400):
+        with open(f'{folder}/{k}', 'wb') as f:
+            f.write(b'%d' % k * 200)
+    with open(path, 'wb') as f:
+        f.truncate(200 << 20)
+    assert run('mkfs', '-q', '--rootdir', folder, path)[0] == 0
+    before = {row[0] for row in rows_of(path, '-a', '--noscan')[0]}
+    texts = re.split(r'(?m)^leaf (?=\d+ items)', run('dump-tree', '-t', '5', path)[1].decode())[1:]
+    keys = [re.findall(r'item \d+ key \((\d+) (\w+) (\d+)\)', text) for text in texts]
+    n = next(i for i in range(len(texts) // 2, len(texts)) if len(keys[i - 1]) > 2)
+    lose(path, int(texts[n].split()[0]))
+    first = int(keys[n][0][0]) + (keys[n][0][1] != 'INODE_ITEM')
+    last = int(keys[n + 1][0][0]) - (keys[n + 1][0][1] == 'INODE_ITEM')
+    found, lost, err = rows_of(path, '-a', '--noscan')
+    assert err.count('\n') == 1 and f'; inodes {first} to {last} are missing' in err, (err, first, last)
+    assert last - first > 5 and {row[0] for row in found} >= before - set(range(first - 1, last + 1)), (first, last)
+    assert not {row[0] for row in found} & set(range(first, last + 1))
+    assert len(lost) == (keys[n][0][1] in ('INODE_REF', 'EXTENT_DATA'))
+
+
+def lost_extent_tree(path, folder):
+    """All rows are there without leaves of the extent tree, and without its root; what is not known is said."""
+    with open(path, 'wb') as f:
+        f.truncate(200 << 20)
+    assert run('mkfs', '-q', '--rootdir', folder, path)[0] == 0
+    assert run('edit', path, 'clone', 'sparse', 'copy')[0] == 0
+    before = rows_of(path, 'sparse')[0]
+    texts = re.split(r'(?m)^(?:leaf|node) (?=\d+ )', run('dump-tree', '-t', '2', path)[1].decode())[1:]
+    inner = [text.split()[0] for text in texts if text.count('\titem ') == text.count(' EXTENT_ITEM ') > 0]
+    assert len(inner) > 2 and all(row[4] & 0x2000 for row in before), len(inner)
+    for block, some in ((inner[1], True), (texts[0].split()[0], False)):
+        lose(path, block)
+        found, _, err = rows_of(path, 'sparse')
+        assert [row[:4] for row in found] == [row[:4] for row in before], len(found)
+        maybe = [row for row in found if row[4] & 0x40000000]
+        assert maybe and not any(row[4] & 0x2000 for row in maybe) and some == (len(maybe) < len(found)), len(maybe)
+        assert all(row[4] & 0x2000 for row in found if row not in maybe)
+        assert err.count('\n') == 1 and f'; whether {len(maybe)} extents are shared is not known' in err, err
+        assert run('fiemap', path, 'sparse')[1].count(b'maybe_shared') == len(maybe)
+        assert [row for row in rows_of(path, '-a', '--noscan')[0] if row[0] == before[0][0]] == found
 
 
 def lost_data(path, scratch, files):
@@ -166,6 +260,8 @@ def main():
         files = make(f'{scratch}/folder', path)
         lost_leaves(path, scratch, files)
         lost_data(path, scratch, files)
+        lost_extent_tree(path, f'{scratch}/folder')
+        lost_inodes(f'{scratch}/small', path)
 
 
 main()

@@ -111,6 +111,23 @@ def no_extent_tree(fs):
     fs.put(leaf, bytearray(fs.nodesize), checksum=False)
 
 
+def lost_extents(folder):
+    """A file of which a leaf of extents is unreadable."""
+    os.makedirs(f'{folder}/of-extents')
+    with open(f'{folder}/of-extents/sparse', 'wb') as f:
+        for k in range(700):
+            f.seek(2 * k * 4096)
+            f.write(b'data' * 1024)
+    image = f'{folder}/lost-extents.img'
+    with open(image, 'wb') as f:
+        f.truncate(128 << 20)
+    assert run('mkfs', '-q', '--rootdir', f'{folder}/of-extents', image)[0] == 0
+    fs = damages.Filesystem(image)
+    fs.put(fs.leaf(damages.FS_TREE, 1), bytearray(fs.nodesize), checksum=False)
+    fs.save()
+    return image
+
+
 def no_checksums(fs):
     """Of any data: the same problem in many files."""
     damages.poke(fs, fs.root(CSUM_TREE), 96, bytes(4))

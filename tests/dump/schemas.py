@@ -142,6 +142,8 @@ def rare(checks, folder):
                                    (schema_images.no_checksums, 'check', '--repeats=1')):
         with schema_images.damaged(folder, 'good-default', change) as image:
             lines(checks[command], image, *args)
+    image = schema_images.lost_extents(folder)
+    assert any('lost_from' in row for row in lines(checks['fiemap'], image, 'sparse')), 'no extents are lost'
     # The same damaged block in each image, which --scan does not find.
     for name in ('bad-item-count', 'bad-item-size'):
         image = unpack.unpack(name, folder, quick=True)
