@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Recognizes what `docker save`, `podman save` and the OCI image layout put into an archive: not the files of an image,
- * but one archive for each of its layers, and lists of them.
+ * Recognizes what `docker save`, `podman save`, `crane pull` and the OCI image layout put into an archive: not the
+ * files of an image, but one archive for each of its layers, and lists of them.
  */
 #include "lib/source/archive_reader.h"
 
@@ -13,7 +13,7 @@
 
 enum {
 	SEEN_MANIFEST = 1 << 0, /* manifest.json of docker */
-	SEEN_LAYER = 1 << 1,	/* archives of layers, named by docker or podman */
+	SEEN_LAYER = 1 << 1,	/* archives of layers, named by those programs */
 	SEEN_LAYOUT = 1 << 2,	/* oci-layout */
 	SEEN_INDEX = 1 << 3	/* index.json of OCI */
 };
@@ -24,6 +24,12 @@ enum {
 static bool has_digest(const char *path)
 {
 	return strspn(path, "0123456789abcdef") == DIGEST;
+}
+
+/* Returns whether this follows a digest in the name of a layer: of docker, podman, or crane and kaniko. */
+static bool is_layer(const char *behind)
+{
+	return !strcmp(behind, "/layer.tar") || !strcmp(behind, ".tar") || !strcmp(behind, ".tar.gz");
 }
 
 static unsigned kind_of(const char *path)
@@ -39,7 +45,7 @@ static unsigned kind_of(const char *path)
 		return SEEN_LAYOUT;
 	if (!strcmp(path, "index.json"))
 		return SEEN_INDEX;
-	if (has_digest(path) && (!strcmp(path + DIGEST, "/layer.tar") || !strcmp(path + DIGEST, ".tar")))
+	if (has_digest(path) && is_layer(path + DIGEST))
 		return SEEN_LAYER;
 	if (!strncmp(path, blobs, sizeof(blobs) - 1) && has_digest(path + sizeof(blobs) - 1))
 		return SEEN_LAYER;

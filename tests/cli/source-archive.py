@@ -440,6 +440,7 @@ def images_of_containers_are_recognized():
     says = r'^-: standard input: contains images of containers, not their files: unpack it, .* --tar each, the lowest'
     digest = '0123456789abcdef' * 4
     for names in ((f'{digest}/layer.tar', 'manifest.json'), (f'{digest}.tar', f'{digest}.json', 'manifest.json'),
+                  (f'sha256:{digest}', f'{digest}.tar.gz', 'manifest.json'),
                   ('manifest.json', f'blobs/sha256/{digest}'), ('./manifest.json', f'./{digest}/layer.tar'),
                   (f'blobs/sha256/{digest}', 'index.json', 'oci-layout')):
         bad(says, tar(*((name, FILE) for name in names)))

@@ -277,6 +277,7 @@ def inode_flags(scratch):
 def attributes_of_an_overlay(scratch):
     """A squashfs without attributes says so of each of its files, and has the device number of the overlay's others."""
     if not shutil.which('mksquashfs'):
+        print('without mksquashfs: no attributes of an overlay')
         return
     with tmpfs(f'{scratch}/upper') as top:
         for name in ('plain', 'top', 'work'):
