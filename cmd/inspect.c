@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "cmd/fold.h"
 #include "lib/print/subvolumes.h"
 #include "lib/print/tree_stats.h"
 
@@ -32,6 +33,7 @@ static const struct cmd_option subvolume_options[] = {
 					    "a key: in descending order" },
 	{ OPT_FORMAT, "format", "text|json|tsv", "output format: text (the default), JSON Lines, or\n"
 						"tab-separated values" },
+	CMD_VERBOSE_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -52,12 +54,14 @@ struct request {
 	uint64_t *trees;
 	size_t num_trees;
 	struct cmd_devices devices;
+	struct cmd_fold fold;
+	bool damaged; /* something is missing from the output */
 };
 
-typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+typedef int (*print_fn)(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 			struct btrkit_error *err);
 
-static int print_stats(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+static int print_stats(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 		       struct btrkit_error *err)
 {
 	return print_tree_stats(fs, req->trees, req->num_trees, req->format, cmd_write, out, err);
@@ -144,6 +148,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, req->last_format);
 		break;
+	case 'v':
+		req->fold.all = true;
+		break;
 	case 't':
 		if (btrkit_tree_parse(optarg, &req->trees[req->num_trees++]))
 			cmd_usage_error(cmd, "--tree: '%s' is not a tree", optarg);
@@ -174,8 +181,17 @@ static int run(const struct command *cmd, int argc, char **argv, enum btrkit_for
 		if (print == print_stats)
 			open.cache_bytes = CACHE_BYTES;
 		fs = cmd_devices_open(cmd, &req.devices, &open);
-		if (fs)
-			status = cmd_end(cmd, req.devices.at[0], &out, print(fs, &req, &out, &err), &err);
+		req.fold.cmd = cmd;
+		req.fold.device = req.devices.at[0];
+		req.fold.advise = true;
+		if (fs) {
+			const int ret = print(fs, &req, &out, &err);
+
+			cmd_fold_end(&req.fold);
+			status = cmd_end(cmd, req.devices.at[0], &out, ret, &err);
+		}
+		if (!status && req.damaged)
+			status = EXIT_FAILED;
 		btrkit_fs_close(fs);
 	} else {
 		cmd_fail_no_memory(cmd);
@@ -185,14 +201,24 @@ static int run(const struct command *cmd, int argc, char **argv, enum btrkit_for
 	return status;
 }
 
-static int list_subvolumes(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+/* A btrkit_lost_fn. */
+static int tell_lost(void *ctx, const struct btrkit_error *what)
+{
+	struct request *req = ctx;
+
+	req->damaged = true;
+	cmd_fold_tell(&req->fold, NULL, 0, what);
+	return 0;
+}
+
+static int list_subvolumes(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 			   struct btrkit_error *err)
 {
 	struct btrkit_subvolumes_options options = req->list;
 	int ret = req->below ? btrkit_subvolume_find(fs, req->below, &options.parent, err) : 0;
 
 	options.order = req->order;
-	return ret ? ret : print_subvolumes(fs, &options, req->format, cmd_write, out, err);
+	return ret ? ret : print_subvolumes(fs, &options, req->format, tell_lost, req, cmd_write, out, err);
 }
 
 static int run_subvolumes(const struct command *cmd, int argc, char **argv)

@@ -88,7 +88,8 @@ struct btrkit_subvolume_item {
 typedef int (*btrkit_subvolume_fn)(void *ctx, const struct btrkit_subvolume_item *subvolume);
 
 /**
- * Calls a function for each subvolume except the top level. Any order other than by id keeps all of them in memory.
+ * Calls a function for each subvolume except the top level. Any order other than by id keeps all of them in memory. The
+ * first damage ends the listing, after the subvolumes before it if it is sorted by id.
  *
  * @param opts	NULL: all that are not being deleted, sorted by id
  * @return 0; -EINVAL: unknown flag or key; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
@@ -96,6 +97,20 @@ typedef int (*btrkit_subvolume_fn)(void *ctx, const struct btrkit_subvolume_item
  */
 int btrkit_subvolumes(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts, btrkit_subvolume_fn fn,
 		      void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Calls a function for each subvolume whose root item can be read, as btrkit_subvolumes() does, and goes on behind what
+ * cannot. A subvolume whose path cannot be found has a path of NULL and, if that cannot be found either, a parent of 0.
+ *
+ * @param lost	called for each part that is missing; the message says which subvolumes, or whose path. NULL: as
+ *		btrkit_subvolumes()
+ * @param ctx	passed to @p fn and @p lost
+ * @return as btrkit_subvolumes(), without errors that @p lost received; also what @p lost returned
+ * Since: 0.2
+ */
+int btrkit_subvolumes_around(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts,
+			     btrkit_subvolume_fn fn, btrkit_lost_fn lost, void *ctx,
+			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Returns what is known about one subvolume, without its path and #BTRKIT_SUBVOLUMES_RELATIONS.

@@ -14,6 +14,8 @@
 struct job {
 	struct emit e;
 	enum btrkit_format format;
+	btrkit_lost_fn lost;
+	void *lost_ctx;
 };
 
 /* Prints a UUID, or "-" padded to its width. */
@@ -125,11 +127,19 @@ static int print_subvolume(void *ctx, const struct btrkit_subvolume_item *s)
 	return emit_failed(&j->e);
 }
 
+static int lose(void *ctx, const struct btrkit_error *what)
+{
+	const struct job *j = ctx;
+
+	return j->lost(j->lost_ctx, what);
+}
+
 int print_subvolumes(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts,
-			    enum btrkit_format format, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+		     enum btrkit_format format, btrkit_lost_fn lost, void *lost_ctx, btrkit_write_fn write, void *ctx,
+		     struct btrkit_error *err)
 {
 	struct btrkit_subvolumes_options own = BTRKIT_SUBVOLUMES_OPTIONS_INIT;
-	struct job j = { .format = format };
+	struct job j = { .format = format, .lost = lost, .lost_ctx = lost_ctx };
 	int r;
 
 	r = list_begin(&j.e, format == PRINT_FORMAT_TSV ? BTRKIT_FORMAT_TEXT : format, "list-subvolumes", write, ctx,
@@ -140,5 +150,6 @@ int print_subvolumes(struct btrkit_fs *fs, const struct btrkit_subvolumes_option
 		own = *opts;
 	if (format == BTRKIT_FORMAT_JSON)
 		own.flags |= BTRKIT_SUBVOLUMES_RELATIONS;
-	return list_end(&j.e, btrkit_subvolumes(fs, &own, print_subvolume, &j, err));
+	return list_end(&j.e, btrkit_subvolumes_around(fs, &own, print_subvolume, lost ? lose : NULL, &j,
+						      err));
 }

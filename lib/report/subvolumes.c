@@ -3,10 +3,12 @@
 #include <btrkit/inspect.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/base/uuid.h"
 #include "lib/format/items/root.h"
 #include "lib/fs/subvolume.h"
@@ -24,6 +26,7 @@ struct job {
 	size_t num_listed, listed_room;
 	struct btrkit_fs *fs;
 	btrkit_subvolume_fn fn;
+	btrkit_lost_fn lost; /* NULL: the first damage ends the listing */
 	void *ctx;
 	struct cursor c;	/* in the root tree, in addition to the listing's cursor */
 	struct snapshot *snapshots; /* sorted by their source */
@@ -54,32 +57,91 @@ static int grow(void **at, size_t count, size_t *room, size_t size, struct btrki
 	return 0;
 }
 
+/* A pass over the root items. */
+struct pass {
+	struct job *j;
+	struct cursor c;
+	struct btrkit_key at; /* of the last item, or behind what cannot be read */
+	bool tell;	      /* what is missing: of several passes only one does */
+	struct btrkit_error *err;
+};
+
+/* Tells what is missing because of @what, which failed with @ret. @return 0: it goes on; <0 */
+static int tell(const struct job *j, int ret, const struct btrkit_error *what, struct btrkit_error *err)
+{
+	return j->lost && ret != -ENOMEM ? j->lost(j->ctx, what) : err_pass(err, what, ret);
+}
+
+/* A cursor_lost_fn. A leaf without root items takes no subvolume from the listing. */
+static int lose_block(void *ctx, int ret, const struct btrkit_error *what)
+{
+	const struct pass *p = ctx;
+	struct btrkit_error told = *what;
+	struct btrkit_key key, end;
+	uint64_t first, last;
+
+	if (!p->j->lost || ret == -ENOMEM)
+		return err_pass(p->err, what, ret);
+	if (cursor_lost_keys(&p->c, &key, &end) || key_cmp(&key, &p->at) < 0)
+		key = p->at;
+	first = key.type > KEY_ROOT_ITEM ? key.objectid + 1 : key.objectid;
+	last = end.type > KEY_ROOT_ITEM ? end.objectid : end.objectid - 1;
+	if (first < OID_FIRST_FREE)
+		first = OID_FIRST_FREE;
+	/* Keys that do not increase end the listing. */
+	if (last > OID_LAST_FREE || key_cmp(&end, &p->at) <= 0)
+		last = OID_LAST_FREE;
+	if (!p->tell || first > last)
+		return 0;
+	if (last == OID_LAST_FREE)
+		text_add(told.message, sizeof(told.message), "; subvolumes from %" PRIu64 " on cannot be listed", first);
+	else if (first == last)
+		text_add(told.message, sizeof(told.message), "; subvolume %" PRIu64 " cannot be listed", first);
+	else
+		text_add(told.message, sizeof(told.message),
+			 "; subvolumes %" PRIu64 " to %" PRIu64 " cannot be listed", first, last);
+	return tell(p->j, ret, &told, p->err);
+}
+
+/* Decodes the current item. @return 0; 1: it is invalid, and the listing goes on; <0 */
+static int decode(const struct pass *p, struct root_item *item)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	int r = cursor_blame(&p->c, root_item_decode(&p->j->fs->items, &p->c.item, item, &what), &what);
+
+	if (!r)
+		return 0;
+	if (p->j->lost && !p->tell)
+		return 1;
+	text_add(what.message, sizeof(what.message), "; subvolume %" PRIu64 " cannot be listed", p->at.objectid);
+	r = tell(p->j, r, &what, p->err);
+	return r ? r : 1;
+}
+
 /* Calls @fn for the root items that @o selects, except that of the top-level subvolume. */
-static int each_subvolume(struct job *j, const struct btrkit_subvolumes_options *o, subvolume_fn fn,
+static int each_subvolume(struct job *j, const struct btrkit_subvolumes_options *o, subvolume_fn fn, bool tell,
 			  struct btrkit_error *err)
 {
-	struct btrkit_key key = KEY(OID_FIRST_FREE, KEY_ROOT_ITEM, 0);
-	struct cursor c;
+	struct pass p = { .j = j, .at = KEY(OID_FIRST_FREE, KEY_ROOT_ITEM, 0), .tell = tell, .err = err };
+	bool first = true;
 	int r;
 
-	cursor_init(&c, j->fs, &j->fs->root_tree);
-	for (r = cursor_seek(&c, &key, err); !r; r = cursor_next(&c, err)) {
-		const struct btrkit_key at = c.item.key;
+	cursor_init(&p.c, j->fs, &j->fs->root_tree);
+	while (!(r = cursor_next_around(&p.c, &p.at, first, lose_block, &p, err))) {
 		struct root_item item;
 
-		if (at.objectid > OID_LAST_FREE) {
-			r = 1;
+		first = false;
+		if (p.at.objectid > OID_LAST_FREE)
 			break;
-		}
-		if (at.type != KEY_ROOT_ITEM)
+		if (p.at.type != KEY_ROOT_ITEM)
 			continue;
-		r = cursor_blame(&c, root_item_decode(&j->fs->items, &c.item, &item, err), err);
-		if (!r && subvolumes_wanted(o, &at, &item))
-			r = fn(j, at.objectid, &item, err);
-		if (r)
+		r = decode(&p, &item);
+		if (!r && subvolumes_wanted(o, &p.at, &item))
+			r = fn(j, p.at.objectid, &item, err);
+		if (r < 0)
 			break;
 	}
-	cursor_release(&c);
+	cursor_release(&p.c);
 	return r < 0 ? r : 0;
 }
 
@@ -189,15 +251,20 @@ static void describe(uint64_t id, uint64_t parent, const struct root_item *item,
 /* Hands a subvolume to the caller. */
 static int hand_out(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
 {
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct btrkit_subvolume_item s;
 	uint64_t parent = 0;
-	int r = item->refs ? subvolume_parent(&j->c, id, &parent, err) : 0;
+	int r = item->refs ? subvolume_parent(&j->c, id, &parent, &what) : 0;
 
 	if (!r && j->o->parent && parent != j->o->parent)
 		return 0;
 	if (!r)
-		r = find_path(j, id, item, err);
-	if (r)
+		r = find_path(j, id, item, &what);
+	if (r) {
+		text_add(what.message, sizeof(what.message), "; the path of subvolume %" PRIu64 " is unknown", id);
+		r = tell(j, r, &what, err);
+	}
+	if (r || (j->o->parent && parent != j->o->parent))
 		return r;
 	describe(id, parent, item, &s);
 	s.path = j->path;
@@ -214,6 +281,12 @@ static int keep(struct job *j, uint64_t id, const struct root_item *item, struct
 
 	if (!r && subvolumes_by_path(j->o)) {
 		r = find_path(j, id, item, err);
+		/* That is told when the subvolume is handed out. */
+		if (r && r != -ENOMEM && j->lost) {
+			r = 0;
+			j->path_len = 0;
+			*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+		}
 		one.path = j->path;
 		one.path_len = j->path_len;
 		j->path = NULL;
@@ -227,7 +300,7 @@ static int keep(struct job *j, uint64_t id, const struct root_item *item, struct
 
 static int hand_out_sorted(struct job *j, struct btrkit_error *err)
 {
-	int r = each_subvolume(j, j->o, keep, err);
+	int r = each_subvolume(j, j->o, keep, true, err);
 
 	if (!r && j->num_listed)
 		qsort_r(j->listed, j->num_listed, sizeof(*j->listed), subvolumes_compare, (void *)j->o);
@@ -247,7 +320,12 @@ static int find_relations(struct job *j, struct btrkit_error *err)
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	int r = subvolume_default(j->fs, &j->default_id, &own);
 
-	r = r && r != -ENOENT ? err_pass(err, &own, r) : each_subvolume(j, &everything, collect, err);
+	if (r && r != -ENOENT)
+		r = tell(j, r, &own, err);
+	else
+		r = 0;
+	if (!r)
+		r = each_subvolume(j, &everything, collect, false, err);
 	if (r || !j->count)
 		return r;
 	qsort(j->snapshots, j->count, sizeof(*j->snapshots), compare);
@@ -259,11 +337,11 @@ static int find_relations(struct job *j, struct btrkit_error *err)
 	return 0;
 }
 
-int btrkit_subvolumes(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts, btrkit_subvolume_fn fn,
-		      void *ctx, struct btrkit_error *err)
+int btrkit_subvolumes_around(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts,
+			     btrkit_subvolume_fn fn, btrkit_lost_fn lost, void *ctx, struct btrkit_error *err)
 {
 	const struct btrkit_subvolumes_options *o = opts ? opts : &everything;
-	struct job j = { .fs = fs, .fn = fn, .ctx = ctx, .o = o };
+	struct job j = { .fs = fs, .fn = fn, .lost = lost, .ctx = ctx, .o = o };
 	int r = subvolumes_check(o, err);
 
 	if (r)
@@ -271,12 +349,18 @@ int btrkit_subvolumes(struct btrkit_fs *fs, const struct btrkit_subvolumes_optio
 	cursor_init(&j.c, fs, &fs->root_tree);
 	r = o->flags & BTRKIT_SUBVOLUMES_RELATIONS ? find_relations(&j, err) : 0;
 	if (!r)
-		r = o->num_order ? hand_out_sorted(&j, err) : each_subvolume(&j, o, hand_out, err);
+		r = o->num_order ? hand_out_sorted(&j, err) : each_subvolume(&j, o, hand_out, true, err);
 	cursor_release(&j.c);
 	free(j.snapshots);
 	free(j.ids);
 	free(j.path);
 	return r;
+}
+
+int btrkit_subvolumes(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts, btrkit_subvolume_fn fn,
+		      void *ctx, struct btrkit_error *err)
+{
+	return btrkit_subvolumes_around(fs, opts, fn, NULL, ctx, err);
 }
 
 int btrkit_subvolume_get(struct btrkit_fs *fs, uint64_t id, struct btrkit_subvolume_item *ret,

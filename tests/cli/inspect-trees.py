@@ -17,6 +17,7 @@ import damages
 import unpack
 
 BTRFS = os.environ.get('BTRFS', 'btrfs')
+UNKNOWN_PATHS = 1
 
 
 def lines(command, *args):
@@ -319,6 +320,67 @@ def refusals(a):
     assert 'no tree' in check_failure('diff', a, run('diff', '-t', '999', a, a))
 
 
+
+def leaves(image, tree):
+    """Return address and keys of each leaf of a tree, from the text of dump-tree."""
+    for leaf in re.split(r'(?m)^leaf (?=\d+ items)', text('dump-tree', '-t', tree, image))[1:]:
+        yield leaf.split()[0], re.findall(r'item \d+ key \((\S+) (\S+) \S+\)', leaf)
+
+
+def lose(image, address):
+    """Damage each copy of a block. Return what undoes it."""
+    old = []
+    with open(image, 'r+b') as f:
+        for place in re.findall(r'physical (\d+)', text('map-logical', image, address)):
+            f.seek(int(place) + 3000)
+            old.append((int(place) + 3000, f.read(6)))
+            f.seek(-6, 1)
+            f.write(b'damage')
+    return old
+
+
+def lost_subvolumes(folder):
+    """With each leaf of the root tree lost in turn, exactly the subvolumes in it are missing, and are said to be."""
+    image = f'{folder}/many.img'
+    os.mkdir(f'{folder}/none')
+    assert run('mkfs', '-q', '-n', '4k', '-m', 'single', '--rootdir', f'{folder}/none', '--free', '60m', image)[0] == 0
+    words = ''.join(f'subvolume create s{i}\n' for i in range(60)) + 'subvolume create s7/nested\n'
+    subprocess.run([BTRKIT, 'edit', image], input=words.encode(), check=True)
+    whole, tried = text('list-subvolumes', image).splitlines(), 0
+    assert len(whole) == 61
+    for address, keys in leaves(image, '1'):
+        lost = {int(objectid) for objectid, kind in keys if kind == 'ROOT_ITEM' and objectid.isdigit()} - {5}
+        if ('EXTENT_TREE', 'ROOT_ITEM') in keys:
+            continue
+        tried += bool(lost)
+        old = lose(image, address)
+        want = [line for line in whole if int(line.split()[1]) not in lost]
+        for options in (), ('--sort', 'path'), ('--sort=-rootid',), ('--format', 'json'):
+            status, out, err = run('list-subvolumes', *options, image)
+            found = out.decode().splitlines()
+            if options[:1] == ('--format',):
+                rows = [json.loads(line) for line in found[1:]]
+                assert [str(row['id']) for row in rows] == [line.split()[1] for line in want], found
+                continue
+            rows = sorted(found, key=lambda line: int(line.split()[1]))
+            assert [r.rpartition(' path ')[0] for r in rows] == [r.rpartition(' path ')[0] for r in want], (keys, found)
+            assert rows == found or options, found
+            unknown = sum(row.endswith(' path -') for row in rows)
+            assert unknown <= UNKNOWN_PATHS and [r for r in rows if r not in want] == [
+                r for r in rows if r.endswith(' path -')], (keys, found)
+            # That the path of the subvolume before the leaf is unknown is a line of its own.
+            assert (status, err.count('\n')) == (int(bool(lost) or unknown > 0), bool(lost) + unknown), (status, err)
+            if lost:
+                first, last = re.search(r'; subvolumes? (?:from )?(\d+)(?: to (\d+))?', err).groups()
+                assert int(first) == min(lost) and (not last or int(last) == max(lost)), (err, lost)
+                assert 'cannot be listed' in err, err
+        with open(image, 'r+b') as f:
+            for place, data in old:
+                f.seek(place)
+                f.write(data)
+    assert tried > 3, tried
+
+
 def main():
     if not shutil.which('cp'):
         skip('needs cp')
@@ -332,6 +394,7 @@ def main():
         selections(b)
         count = subvolumes(b)
         dying(folder)
+        lost_subvolumes(folder)
     print(f'{sizes} sizes as of btrfs-progs, {told} differences as of two dumps, {count} subvolumes')
     return 0
 

@@ -280,7 +280,7 @@ static int subvolumes_print(struct caller *c)
 	opts.flags = calls_flags(c, 15);
 	opts.order = &order;
 	opts.num_order = calls_pick(c, 2);
-	return print_subvolumes(c->fs, &opts, calls_format(c), calls_write, c, &c->err);
+	return print_subvolumes(c->fs, &opts, calls_format(c), NULL, NULL, calls_write, c, &c->err);
 }
 
 static int tree_stats_print(struct caller *c)

@@ -74,7 +74,7 @@ static void inspect(struct btrkit_fs *fs)
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(print_tree_stats(fs, NULL, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(print_subvolumes(fs, &deleted, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(print_subvolumes(fs, &deleted, BTRKIT_FORMAT_JSON, NULL, NULL, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(print_diff(&subvolume, &other, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &differ, &err),
 		   &err);

@@ -75,7 +75,7 @@ static void whatever_takes_options_does_without(void **state)
 	assert_int_equal(print_ls(fs, 5, NULL, 0, NULL, swallow, &bytes, NULL), 0);
 	assert_int_equal(print_ls(fs, 5, top, 1, NULL, swallow, &bytes, NULL), 0);
 	assert_int_equal(print_stat(fs, 5, top, 1, NULL, swallow, &bytes, NULL), 0);
-	assert_int_equal(print_subvolumes(fs, NULL, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL), 0);
+	assert_int_equal(print_subvolumes(fs, NULL, BTRKIT_FORMAT_TEXT, NULL, NULL, swallow, &bytes, NULL), 0);
 	assert_int_equal(btrkit_dump_tree(fs, NULL, swallow, &bytes, NULL), 0);
 	assert_int_equal(btrkit_dump_scan(fs, NULL, NULL, swallow, &bytes, NULL), 0);
 	assert_int_equal(btrkit_check(fs, NULL, NULL, NULL), 0);

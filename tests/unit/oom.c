@@ -122,9 +122,9 @@ static int use_inspect(struct btrkit_fs *fs, size_t *written, struct btrkit_erro
 	if (!ret)
 		ret = print_tree_stats(fs, NULL, 0, BTRKIT_FORMAT_TEXT, discard, written, err);
 	if (!ret)
-		ret = print_subvolumes(fs, NULL, BTRKIT_FORMAT_JSON, discard, written, err);
+		ret = print_subvolumes(fs, NULL, BTRKIT_FORMAT_JSON, NULL, NULL, discard, written, err);
 	if (!ret)
-		ret = print_subvolumes(fs, &by_path, BTRKIT_FORMAT_TEXT, discard, written, err);
+		ret = print_subvolumes(fs, &by_path, BTRKIT_FORMAT_TEXT, NULL, NULL, discard, written, err);
 	if (!ret)
 		ret = print_diff(&side, &side, 0, BTRKIT_FORMAT_TEXT, discard, written, &differ, err);
 	if (ret)
