@@ -26,8 +26,8 @@ int dir_entry_describe(const struct cursor *c, const struct dir_entry *d, uint64
 	};
 
 	if (d->location.type == KEY_ROOT_ITEM) {
-		const int r = subvolume_lies_at(c->fs, e.inode, c->root.id, c->item.key.objectid, d->name, d->name_len,
-						err);
+		const int r = subvolume_lies_at_either(c->fs, e.inode, c->root.id, c->item.key.objectid, d->name,
+						       d->name_len, err);
 
 		if (r < 0)
 			return r;

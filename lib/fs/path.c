@@ -66,7 +66,7 @@ static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id
 {
 	int ret;
 
-	ret = subvolume_lies_at(fs, id, at->root.id, at->inode, name, len, err);
+	ret = subvolume_lies_at_either(fs, id, at->root.id, at->inode, name, len, err);
 	if (ret)
 		return ret;
 	at->inode = OID_FIRST_FREE;

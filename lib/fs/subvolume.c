@@ -87,16 +87,56 @@ int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit
 	return 0;
 }
 
-int subvolume_lies_at(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64_t dir, const void *name, size_t len,
-		      struct btrkit_error *err)
+/* A cursor_lost_fn that skips everything. */
+static int pass_by(void *ctx, int ret, const struct btrkit_error *what)
 {
-	struct btrkit_key key = KEY(parent, KEY_ROOT_REF, id);
+	(void)ctx;
+	(void)ret;
+	(void)what;
+	return 0;
+}
+
+/* Moves to a reference to subvolume @id that a parent has, wherever that is. @return 0; 1: none was found; -ENOMEM */
+static int search_ref(struct cursor *c, uint64_t id, struct btrkit_error *err)
+{
+	struct btrkit_key at = KEY(OID_FS_TREE, KEY_ROOT_REF, 0);
+	bool first = true;
+	int r;
+
+	while (!(r = cursor_next_around(c, &at, first, pass_by, NULL, err))) {
+		first = false;
+		if (at.objectid > OID_LAST_FREE)
+			return 1;
+		if (at.type == KEY_ROOT_REF && at.offset == id)
+			return 0;
+	}
+	return r;
+}
+
+int subvolume_parent_either(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	int r = subvolume_parent(c, id, ret, &what), other;
+
+	if (r >= 0 || r == -ENOMEM)
+		return err_pass(err, &what, r);
+	other = search_ref(c, id, err);
+	if (other)
+		return other < 0 ? other : err_pass(err, &what, r);
+	*ret = c->item.key.objectid;
+	return 0;
+}
+
+/* Checks whether the reference with that key says so. @return 0: it does; 1: it does not; <0 */
+static int ref_says(struct btrkit_fs *fs, const struct btrkit_key *key, uint64_t dir, const void *name, size_t len,
+		    struct btrkit_error *err)
+{
 	struct root_ref ref;
 	struct cursor c;
 	int r;
 
 	cursor_init(&c, fs, &fs->root_tree);
-	r = cursor_find(&c, &key, err);
+	r = cursor_find(&c, key, err);
 	if (!r) {
 		r = cursor_blame(&c, root_ref_decode(&c.item, &ref, err), err);
 		if (!r)
@@ -104,6 +144,24 @@ int subvolume_lies_at(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64
 	}
 	cursor_release(&c);
 	return r;
+}
+
+int subvolume_lies_at(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64_t dir, const void *name, size_t len,
+		      struct btrkit_error *err)
+{
+	return ref_says(fs, &KEY(parent, KEY_ROOT_REF, id), dir, name, len, err);
+}
+
+int subvolume_lies_at_either(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64_t dir, const void *name,
+			     size_t len, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	int r = subvolume_lies_at(fs, id, parent, dir, name, len, &what);
+
+	/* That the back reference is missing or another one says nothing about the reference. */
+	if (r < 0 && r != -ENOMEM && !ref_says(fs, &KEY(id, KEY_ROOT_BACKREF, parent), dir, name, len, NULL))
+		return 0;
+	return r < 0 ? err_pass(err, &what, r) : r;
 }
 
 int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_subvolume *ret, struct btrkit_error *err)

@@ -36,11 +36,20 @@ int subvolume_default(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *
 int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
+ * Like subvolume_parent(), also if the back reference cannot be read: the cursor is then left at the reference that the
+ * parent has, for which the whole tree is searched. For those who only read.
+ */
+int subvolume_parent_either(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
  * Checks whether subvolume @id is attached to directory @dir of tree @parent with that name. The directory entry alone
  * does not say so, because a snapshot also has the entries for subvolumes nested in its source.
  * @return 0: it is; 1: it is not; <0
  */
 int subvolume_lies_at(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64_t dir, const void *name, size_t len,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Like subvolume_lies_at(), by the back reference if the reference cannot be read. For those who only read. */
+int subvolume_lies_at_either(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64_t dir, const void *name,
+			     size_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

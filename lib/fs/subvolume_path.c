@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <btrkit/subvolume.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,10 @@ struct place {
 	struct root_ref ref; /* the name points into the cursor's leaf */
 };
 
-/* Finds the parent of a subvolume and leaves the cursor at the back reference. */
+/* Finds the parent of a subvolume and leaves the cursor at one of the two references. */
 static int find_place(struct cursor *c, uint64_t id, struct place *ret, struct btrkit_error *err)
 {
-	int r = subvolume_parent(c, id, &ret->parent, err);
+	int r = subvolume_parent_either(c, id, &ret->parent, err);
 
 	if (r)
 		return r;
@@ -33,6 +34,7 @@ static int find_place(struct cursor *c, uint64_t id, struct place *ret, struct b
 /* Prepends the path of @place in its parent to *path. */
 static int prepend(struct btrkit_fs *fs, const struct place *place, char **path, size_t *len, struct btrkit_error *err)
 {
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct path_namer *namer;
 	struct subvolume parent;
 	const char *more;
@@ -40,9 +42,12 @@ static int prepend(struct btrkit_fs *fs, const struct place *place, char **path,
 	size_t n;
 	int r;
 
-	r = subvolume_get(fs, place->parent, &parent, err);
+	r = subvolume_get(fs, place->parent, &parent, &what);
+	/* In the top directory, the name is the path: nothing is read from the tree of a lost parent. */
+	if (r && (r == -ENOENT || r == -ENOMEM || place->ref.dirid != OID_FIRST_FREE))
+		return err_pass(err, &what, r);
 	if (r)
-		return r;
+		parent.root = (struct tree_root){ .id = place->parent };
 	r = path_namer_create(fs, &parent.root, &namer, err);
 	if (r)
 		return r;

@@ -94,7 +94,8 @@ static int lose_block(void *ctx, int ret, const struct btrkit_error *what)
 	if (!p->tell || first > last)
 		return 0;
 	if (last == OID_LAST_FREE)
-		text_add(told.message, sizeof(told.message), "; subvolumes from %" PRIu64 " on cannot be listed", first);
+		text_add(told.message, sizeof(told.message),
+			 "; subvolumes from %" PRIu64 " on cannot be listed", first);
 	else if (first == last)
 		text_add(told.message, sizeof(told.message), "; subvolume %" PRIu64 " cannot be listed", first);
 	else
@@ -254,7 +255,7 @@ static int hand_out(struct job *j, uint64_t id, const struct root_item *item, st
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct btrkit_subvolume_item s;
 	uint64_t parent = 0;
-	int r = item->refs ? subvolume_parent(&j->c, id, &parent, &what) : 0;
+	int r = item->refs ? subvolume_parent_either(&j->c, id, &parent, &what) : 0;
 
 	if (!r && j->o->parent && parent != j->o->parent)
 		return 0;
