@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/edit/edit.h"
+#include "cmd/next_step.h"
 
 enum {
 	OPT_COMMIT_EVERY = 256,
@@ -58,14 +59,16 @@ static void say_failed(struct request *req, const struct btrkit_error *err)
 {
 	const char *reason = strerror(-err->err);
 	char line[BTRKIT_ERROR_LINE], where[32] = "", kept[64] = "";
+	struct cmd_next_step step;
 
 	btrkit_error_format(err, line, sizeof(line));
 	if (req->line)
 		snprintf(where, sizeof(where), "line %lu: ", req->line);
 	if (req->committed)
 		snprintf(kept, sizeof(kept), "; what was done up to line %lu is kept", req->committed);
-	cmd_say("btrkit %s: %s: %s%s%s%s%s", req->cmd->name, req->devices.at[0], where, line,
-		strcasestr(line, reason) ? "" : ": ", strcasestr(line, reason) ? "" : reason, kept);
+	cmd_say("btrkit %s: %s: %s%s%s%s%s%s", req->cmd->name, req->devices.at[0], where, line,
+		strcasestr(line, reason) ? "" : ": ", strcasestr(line, reason) ? "" : reason,
+		cmd_next_step(req->cmd, req->devices.at[0], err, &step), kept);
 }
 
 /* Whether something is half done, or another program has written: the library refuses to commit then. */

@@ -93,13 +93,19 @@ int dir_entries_behind(const struct cursor *c, uint64_t inode, uint64_t index, u
 	return 0;
 }
 
-/* Reports what cannot be read. @return 0: it goes on at *@index; 1: there is nothing behind; what @lost returned */
+/*
+ * Reports what cannot be read.
+ * @return 0: it goes on at *@index; 1: there is nothing behind; what @lost returned; -ENOMEM
+ */
 static int go_around(const struct cursor *c, uint64_t inode, uint64_t *index, struct dir_lost *l, btrkit_lost_fn lost,
-		     void *ctx, struct btrkit_error *what)
+		     void *ctx, struct btrkit_error *what, struct btrkit_error *err)
 {
 	const int end = dir_entries_behind(c, inode, *index, index, l, what);
-	const int ret = end < 0 ? end : lost(ctx, what);
+	int ret;
 
+	if (end < 0)
+		return err_nomem(err);
+	ret = lost(ctx, what);
 	*what = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	return ret ? ret : end;
 }
@@ -148,7 +154,7 @@ static int list_around(struct cursor *c, uint64_t inode, struct dir_lost *l, btr
 		if (ret == -ENOMEM)
 			return err_nomem(err);
 		if (ret) {
-			ret = go_around(c, inode, &index, l, lost, ctx, &what);
+			ret = go_around(c, inode, &index, l, lost, ctx, &what, err);
 			if (ret)
 				return ret;
 			ret = cursor_seek(c, &KEY(inode, KEY_DIR_INDEX, index), &what);

@@ -77,9 +77,10 @@ static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id
 #define STEP_EMPTY 2
 
 /*
- * Moves from @at to its child @name. *type: FT_*, as its entry says. @return 0; 1: there is none; STEP_EMPTY; <0
+ * Moves from @at to its child @name. *type: FT_*, as its entry says. @around: if the DIR_ITEM cannot be read, go by the
+ * DIR_INDEX items. @return 0; 1: there is none; STEP_EMPTY; <0
  */
-static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, uint8_t *type,
+static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, bool around, uint8_t *type,
 		struct btrkit_error *err)
 {
 	struct dir_entry entry;
@@ -90,7 +91,7 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 		return err_system(err, ENAMETOOLONG, "a name of %zu bytes", len);
 	cursor_init(&c, fs, &at->root);
 	ret = find_entry(&c, at->inode, name, len, &entry, err);
-	if (ret < 0 && ret != -ENOMEM) {
+	if (around && ret < 0 && ret != -ENOMEM) {
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
 		const int r = find_by_index(&c, at->inode, name, len, &entry, &what);
 
@@ -119,7 +120,7 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
 {
 	uint8_t type;
-	const int ret = step(fs, at, name, len, &type, err);
+	const int ret = step(fs, at, name, len, false, &type, err);
 
 	return ret == STEP_EMPTY ? 1 : ret;
 }
@@ -228,7 +229,7 @@ static int advance(struct walk *w, size_t len, struct btrkit_error *err)
 		w->path += len;
 		return 0;
 	}
-	r = step(w->fs, &at, name, len, &type, err);
+	r = step(w->fs, &at, name, len, true, &type, err);
 	if (r < 0)
 		return r;
 	if (r == STEP_EMPTY && goes_up(name + len)) {

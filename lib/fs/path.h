@@ -20,13 +20,14 @@ struct inode_place {
  * and so does one to ../../etc in a directory there. ".." leads to the directory above: behind a link to the one above
  * its target, from the top of a nested subvolume to the directory that it lies in, and from the root directory of @root
  * nowhere else. Empty components, "." and a leading slash are allowed. A component followed by a slash must be a
- * directory, or a link to one. @last: also follow a link that is the last component. @return 0; -ENOENT; -ENOTDIR;
- * -ELOOP; <0
+ * directory, or a link to one. @last: also follow a link that is the last component. A name whose DIR_ITEM cannot be
+ * read is found by its DIR_INDEX. Operations of a transaction have their own lookup, which refuses such a name.
+ * @return 0; -ENOENT; -ENOTDIR; -ELOOP; <0
  */
 int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, bool last,
 		 struct inode_place *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Moves from @at to its child @name. @return 0; 1: there is none; <0 */
+/* Moves from @at to its child @name by its DIR_ITEM, and by nothing else. @return 0; 1: there is none; <0 */
 int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -118,14 +118,19 @@ static size_t drop_equal(struct syn_item *items, size_t n)
 	return kept;
 }
 
+void hostile_create(struct hostile *h, struct synthetic *s)
+{
+	qsort(h->items, h->n, sizeof(h->items[0]), compare);
+	h->n = drop_equal(h->items, h->n);
+	syn_create(s, h->items, h->n);
+}
+
 struct btrkit_fs *hostile_open(struct hostile *h, struct synthetic *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs = NULL;
 
-	qsort(h->items, h->n, sizeof(h->items[0]), compare);
-	h->n = drop_equal(h->items, h->n);
-	syn_create(s, h->items, h->n);
+	hostile_create(h, s);
 	assert_int_equal(syn_open(s, NULL, &fs, &err), 0);
 	return fs;
 }

@@ -27,7 +27,9 @@ void hostile_name(struct hostile *h, uint64_t dir, uint64_t index, const char *n
 void hostile_data(struct hostile *h, uint64_t inode, const char *text);
 void hostile_xattr(struct hostile *h, uint64_t inode, const char *name, const char *value);
 
-/* Builds the filesystem from all these items, and open it. */
+/* Builds the filesystem from all these items. */
+void hostile_create(struct hostile *h, struct synthetic *s);
+/* Builds the filesystem from all these items, and opens it. */
 struct btrkit_fs *hostile_open(struct hostile *h, struct synthetic *s);
 
 #endif

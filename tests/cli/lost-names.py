@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A directory of which one leaf is lost, of DIR_INDEX or of DIR_ITEM items: whoever reads finds names by the other kind
+of item; edit refuses what needs the lost leaf, names the damage and the next step, and changes nothing."""
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+
+from tool import BTRKIT, digest, run
+
+NAMES = 2000
+STEP = 'btrkit check lists all damage'
+
+
+def lose(path, kind, place=0.5):
+    """Damage one of the leaves that have only items of this kind, by default the middle one, and return its dump."""
+    leaves = re.split(r'(?m)^leaf (?=\d+ items)', run('dump-tree', '-t', '5', path)[1].decode())[1:]
+    inner = [leaf for leaf in leaves if leaf.count(f' {kind} ') == leaf.count('\titem ')]
+    assert len(inner) > 2, len(inner)
+    leaf = inner[int(len(inner) * place)]
+    place = re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
+    with open(path, 'r+b') as f:
+        f.seek(int(place[1]) + 4000)
+        f.write(b'damage')
+    return leaf
+
+
+def make(scratch):
+    """Return the filesystem, and for each kind of item one where a leaf of these is lost, with the names in it."""
+    whole, folder = f'{scratch}/whole.img', f'{scratch}/folder'
+    os.makedirs(f'{folder}/d')
+    for k in range(NAMES):
+        with open(f'{folder}/d/name-{k:04}', 'wb') as f:
+            f.write(b'%d' % k)
+    os.mkdir(f'{folder}/e')
+    with open(whole, 'wb') as f:
+        f.truncate(128 << 20)
+    assert run('mkfs', '-q', '-m', 'single', '--rootdir', folder, whole)[0] == 0
+    made = {}
+    for kind in 'DIR_INDEX', 'DIR_ITEM':
+        path = f'{scratch}/{kind}.img'
+        subprocess.run(['cp', '--sparse=always', whole, path], check=True)
+        made[kind] = path, re.findall(r'name: (name-\d+)', lose(path, kind))
+    return made
+
+
+def operations(name, host):
+    """Operations with a name that is in the lost leaf: what needs both kinds of items, and what only the DIR_ITEM."""
+    both = [['rm', name], ['rm', '-r', 'd'], ['rm', '-r', name], ['mv', name, 'x'], ['mv', name, 'd/x'],
+            ['mv', name, 'e/x']]
+    item = [['ln', name, 'x'], ['truncate', name, '0'], ['chmod', '600', name], ['chown', '1:1', name],
+            ['touch', '@1', name], ['setxattr', 'user.a', '1', name], ['write', name, '0', host],
+            ['punch', name, '0', '1'], ['clone', name, 'x'], ['chattr', '+A', name]]
+    there = [['put', host, name], ['mkdir', name], ['ln', 'd/name-0000', name], ['ln', '-s', 'to', name]]
+    return both, item, there
+
+
+def edit(scratch, made):
+    host = f'{scratch}/host'
+    with open(host, 'wb') as f:
+        f.write(b'text')
+    for kind, (path, lost) in made.items():
+        before = digest(path)
+
+        def refused(words, says, path=path, before=before):
+            status, out, err = run('edit', path, *words)
+            assert status == 1 and not out and err.count('\n') == 1, (path, words, status, err)
+            assert all(word in err for word in says), (path, words, err)
+            assert digest(path) == before, (path, words, 'has written')
+        both, item, there = operations(f'd/{lost[len(lost) // 2]}', host)
+        damage = ['tree block checksum mismatch, tree 5, block ', STEP]
+        for words in both:
+            refused(words, damage)
+        refused(['rmdir', 'd'], ['Directory not empty'])
+        # A directory with a lost name cannot tell that a name is free, so nothing is made under it, either.
+        for words in there:
+            refused(words, damage if kind == 'DIR_ITEM' else ['File exists'])
+        if kind == 'DIR_ITEM':
+            for words in item:
+                refused(words, damage)
+            continue
+        # Linux needs no DIR_INDEX for these.
+        for words in item:
+            copy = f'{scratch}/copy.img'
+            subprocess.run(['cp', '--sparse=always', path, copy], check=True)
+            assert run('edit', copy, *words) == (0, b'', ''), words
+
+
+def paths(scratch, made):
+    """stat, cat, fiemap and extract of a path, whichever item is lost."""
+    for kind, (path, lost) in made.items():
+        for name in lost[0], lost[-1]:
+            text = b'%d' % int(name[5:])
+            status, out, err = run('stat', path, f'd/{name}')
+            assert status == 0 and not err and name.encode() in out, (kind, err)
+            assert run('cat', path, f'd/{name}')[:2] == (0, text), (kind, name)
+            status, out, err = run('fiemap', path, f'd/{name}')
+            assert status == 0 and not err and b'1 extent found' in out, (kind, out, err)
+            assert run('ls', path, f'd/{name}') == (0, f'd/{name}\n'.encode(), ''), (kind, name)
+            out = f'{scratch}/out'
+            os.mkdir(out)
+            status, _, err = run('extract', '-C', out, path, f'd/{name}')
+            assert status == 0 and not err, (kind, err)
+            with open(f'{out}/d/{name}', 'rb') as f:
+                assert f.read() == text, (kind, name)
+            shutil.rmtree(out)
+            status, _, err = run('extract', f'--tar={scratch}/out.tar', path, f'd/{name}')
+            assert status == 0 and not err, (kind, err)
+            with tarfile.open(f'{scratch}/out.tar') as t:
+                assert t.extractfile(f'd/{name}').read() == text
+        # What no item has cannot be told from what was lost, unless its hash lies elsewhere.
+        status, _, err = run('stat', path, 'd/none')
+        assert status == 1 and err.count('\n') == 1, (kind, err)
+
+
+def links(scratch):
+    """Hard links of one file, which have INODE_REF and INODE_EXTREF, and subvolumes among them, which have ROOT_REF."""
+    path = f'{scratch}/links.img'
+    with open(path, 'wb') as f:
+        f.truncate(128 << 20)
+    assert run('mkfs', '-q', '-m', 'single', path)[0] == 0
+    script, names, subvolumes = ['mkdir d', 'mknod f p'], set(), set()
+    for k in range(1600):
+        script.append(f'ln f d/link-{k:04}')
+        names.add(f'link-{k:04}')
+        if not k % 20:
+            script += [f'subvolume create d/sub-{k:04}', f'mkdir d/sub-{k:04}/in-{k:04}']
+            subvolumes.add(f'sub-{k:04}')
+    done = subprocess.run([BTRKIT, 'edit', path], input='\n'.join(script).encode(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    items = run('dump-tree', '-t', '5', path)[1].decode().split('\titem ')
+    extended = {name for item in items if ' INODE_EXTREF ' in item.split('\n')[0]
+                for name in re.findall(r'name: (link-\d+)', item)}
+    lost = re.findall(r'name: (\S+)', lose(path, 'DIR_INDEX', place=0.8))
+    assert extended & set(lost), 'none with INODE_EXTREF is lost'
+    assert subvolumes & set(lost), 'no subvolume is lost'
+    status, out, err = run('ls', path, 'd')
+    assert status == 1 and set(out.decode().split()) == names | subvolumes, err
+    assert f', {len(lost)} names without index were found by DIR_ITEM' in err and err.count('\n') == 2, err
+    status, out, err = run('ls', '-R', path)
+    assert status == 1 and len(set(re.findall(r'(?m)^in-\d+', out.decode()))) == len(subvolumes), err
+    # A recovered name of an inode that was copied already is a link to that.
+    status, _, err = run('extract', f'--tar={scratch}/links.tar', path)
+    assert status == 1 and err.count('\n') == 2, err
+    with tarfile.open(f'{scratch}/links.tar') as t:
+        kinds = {os.path.basename(m.name): m.type for m in t}
+    assert names | subvolumes <= set(kinds), names - set(kinds)
+    assert [kinds[name] for name in names].count(tarfile.LNKTYPE) >= len(names) - 1
+    assert all(kinds[name] == tarfile.DIRTYPE for name in subvolumes)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        made = make(scratch)
+        edit(scratch, made)
+        paths(scratch, made)
+        links(scratch)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A directory of which one leaf is lost: paths go by the other kind of item, but a single step never does; and each
+ * allocation fails in turn while its names are listed (leaks are found by running this under AddressSanitizer).
+ */
+#include "tests/unit/unit.h"
+
+#include <sys/stat.h>
+
+#include <btrkit/inode.h>
+
+#include "lib/format/items/files/dir.h"
+#include "lib/format/items/files/inode.h"
+#include "lib/fs/path.h"
+#include "tests/unit/hostile.h"
+#include "tests/unit/memory.h"
+
+#define NAMES 90u
+#define NAME "a-name-of-many-letters-so-that-few-items-fit-into-each-leaf-of-a-tree-%02u"
+#define DIR 257u
+#define HEADER_BYTES 101u /* of a tree block; behind it are items of 25 bytes, which begin with their keys */
+
+static struct hostile h;
+static struct synthetic s;
+
+/* Damages both copies of the first leaf that has only items of this type. @return the number of items */
+static unsigned lose(uint8_t type)
+{
+	uint8_t block[SYN_NODESIZE];
+
+	for (uint64_t at = SYN_LOGICAL; at < s.next; at += SYN_NODESIZE) {
+		unsigned n, i = 0;
+
+		syn_get(&s, at, 0, block);
+		n = le32_get(*(const le32 *)(block + 96));
+		while (!block[100] && i < n && n < 100 && block[HEADER_BYTES + 25 * i + 8] == type)
+			i++;
+		if (block[100] || i < n || !n)
+			continue;
+		block[SYN_NODESIZE - 1] ^= 1;
+		for (unsigned copy = 0; copy < 2; copy++)
+			syn_put(&s, at, copy, block, false);
+		return n;
+	}
+	fail_msg("no such leaf");
+	return 0;
+}
+
+/* With a cache this small, every read of a block allocates. */
+static struct btrkit_fs *open_with_names(uint8_t type, unsigned *lost)
+{
+	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;
+	struct btrkit_fs *fs = NULL;
+	char name[80];
+
+	hostile_init(&h);
+	hostile_inode(&h, 256, S_IFDIR | 0755, 1, 0);
+	hostile_inode(&h, DIR, S_IFDIR | 0755, 1, 0);
+	hostile_name(&h, 256, 2, "dir", DIR, FT_DIR);
+	for (unsigned i = 0; i < NAMES; i++) {
+		snprintf(name, sizeof(name), NAME, i);
+		hostile_inode(&h, DIR + 1 + i, S_IFREG | 0644, 1, 0);
+		hostile_name(&h, DIR, 2 + i, name, DIR + 1 + i, FT_REG);
+	}
+	hostile_create(&h, &s);
+	*lost = lose(type);
+	how.cache_bytes = 1;
+	assert_int_equal(syn_open(&s, &how, &fs, NULL), 0);
+	return fs;
+}
+
+static int count(void *ctx, const struct btrkit_dir_entry *e)
+{
+	(void)e;
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+static int pass(void *ctx, const struct btrkit_error *what)
+{
+	(void)ctx;
+	(void)what;
+	return 0;
+}
+
+static void a_single_step_needs_its_item(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	unsigned lost, refused = 0;
+	struct btrkit_fs *fs = open_with_names(KEY_DIR_ITEM, &lost);
+	(void)state;
+
+	for (unsigned i = 0; i < NAMES; i++) {
+		struct inode_place at = { .inode = DIR };
+		struct btrkit_inode found;
+		char path[80];
+		int ret;
+
+		snprintf(path, sizeof(path), "dir/" NAME, i);
+		assert_int_equal(btrkit_inode_find(fs, 5, path, &found, &err), 0);
+		assert_int_equal(found.inode, DIR + 1 + i);
+		assert_int_equal(fs_find_root(fs, 5, &at.root, NULL, &err), 0);
+		ret = path_step(fs, &at, path + 4, strlen(path + 4), &err);
+		assert_true(!ret || ret == -EUCLEAN);
+		refused += !!ret;
+	}
+	assert_int_equal(refused, lost);
+	btrkit_fs_close(fs);
+	hostile_free(&h);
+}
+
+static void allocations_fail_in_turn(void **state)
+{
+	unsigned lost, names = 0;
+	struct btrkit_fs *fs = open_with_names(KEY_DIR_INDEX, &lost);
+	uint64_t needed;
+	(void)state;
+
+	memory_count(MEMORY_SUFFICES, false);
+	assert_int_equal(btrkit_inode_entries_around(fs, 5, DIR, count, pass, &names, NULL), 0);
+	needed = memory_end();
+	assert_int_equal(names, NAMES);
+	printf("%llu allocations failed in turn, %u items lost\n", (unsigned long long)needed, lost);
+	assert_true(needed > lost);
+	for (uint64_t at = 0; at < 2 * needed; at++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		int ret;
+
+		names = 0;
+		memory_count(at / 2, at % 2);
+		ret = btrkit_inode_entries_around(fs, 5, DIR, count, pass, &names, &err);
+		memory_end();
+		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
+			fail_msg("allocation %llu: %d: %s", (unsigned long long)at / 2, ret, err.message);
+		if (!ret && names != NAMES)
+			fail_msg("allocation %llu: %u names", (unsigned long long)at / 2, names);
+	}
+	btrkit_fs_close(fs);
+	hostile_free(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_single_step_needs_its_item),
+		cmocka_unit_test(allocations_fail_in_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
