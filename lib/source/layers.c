@@ -78,6 +78,9 @@ enum layer_view source_layer_look(struct source *s, uint32_t parent, const char 
 	if (!S_ISDIR(i->mode))
 		return i->layer > layer ? LAYER_HIDDEN : LAYER_NEW;
 	if (i->count > layer && is_dir && i->bits & BIT_OPAQUE && i->bits & BIT_IMPLICIT) {
+		w = find(s, parent, name, len);
+		if (w && w->layer > layer)
+			return LAYER_HIDDEN;
 		*inode = found;
 		return LAYER_ATTRIBUTES;
 	}
@@ -116,11 +119,16 @@ int source_layer_remove(struct source *s, uint32_t parent, const char *name, siz
 {
 	const uint32_t found = source_find(s, parent, name, len);
 	struct source_whiteout *w = find(s, parent, name, len);
+	bool hides = found == SOURCE_NONE;
 
-	if (found != SOURCE_NONE && S_ISDIR(s->inodes[found].mode))
-		close_to(s, found, s->state->layer);
+	if (!hides && S_ISDIR(s->inodes[found].mode)) {
+		/* A layer above hides the entries already. The attributes may still come from this layer's own member. */
+		hides = s->inodes[found].count > s->state->layer && s->inodes[found].bits & BIT_OPAQUE;
+		if (!hides)
+			close_to(s, found, s->state->layer);
+	}
 	/* A whiteout of a layer above hides more. */
-	if (found != SOURCE_NONE || w || len > SOURCE_NAME_MAX)
+	if (!hides || w || len > SOURCE_NAME_MAX)
 		return 0;
 	w = malloc(sizeof(*w) + len);
 	if (!w)

@@ -151,6 +151,11 @@ def whiteouts_hide(a):
     for order in (1, -1):
         a.are([('/', D), ('d/b', y)], [('/', D), ('d/', old), ('d/a', x)],
               [*(mark, ('.wh.d', gone))[::order], ('d/b', y)])
+    # A whiteout hides what layers below have, not the member beside it, whichever comes first.
+    for order in (1, -1):
+        a.are(kept, [('/', D), ('d/', new), ('d/a', x)], [('.wh.d', gone), ('d/', old)][::order], [mark, ('d/b', y)])
+        a.are(kept, [('/', D), ('d/', new), ('d/a', x)], [('.wh.d', gone), ('d/', old), ('d/a', x)][::order],
+              [mark], [mark, ('d/b', y)])
     # Names of aufs itself.
     a.are([('a', x)], [('a', x)], [('.wh..wh.aufs', gone), ('.wh..wh.orph/', D)])
     # What a layer above hides may have a name that could not be there.

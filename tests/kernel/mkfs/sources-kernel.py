@@ -75,10 +75,11 @@ def make_layer(rng, top, depth=0, files=None):
     files = [] if files is None else files
     for name in NAMES:
         path, kind = f'{top}/{name}', rng.randrange(14)
-        if kind < 3 and depth < 3:
+        # Most layers have some of the directories of others: an opaque one must have something to hide.
+        if (kind < 3 or name in 'ab' and rng.randrange(2)) and depth < 3:
             os.mkdir(path)
             make_layer(rng, path, depth + 1, files)
-            if not rng.randrange(4):
+            if not rng.randrange(3):
                 os.setxattr(path, 'trusted.overlay.opaque', b'y')
         elif kind < 5:
             with open(path, 'wb') as f:
@@ -151,7 +152,10 @@ def container_layer(rng, top, bare):
                 continue
             info = t.gettarinfo(path, name)
             if stat.S_ISDIR(st.st_mode) and is_opaque(path):
-                others.append((tarfile.TarInfo(f'{name}/.wh..wh..opq'), None))
+                # For a directory with a member, a whiteout of its name in the same layer means that, too.
+                whiteout = name not in bare and rng.randrange(2)
+                others.append((tarfile.TarInfo(os.path.join(os.path.dirname(name), '.wh.' + os.path.basename(name))
+                                               if whiteout else f'{name}/.wh..wh..opq'), None))
             if name in bare:
                 continue
             for word in os.listxattr(path, follow_symlinks=False):
@@ -195,9 +199,27 @@ def differences(found, wanted):
             if found.get(path) != wanted.get(path)]
 
 
+def reveal(scratch, layers, wanted):
+    """Takes opaque marks and then whiteouts from layers. Return how many names each of both had hidden, as overlayfs
+    shows them."""
+    hidden = []
+    for opaque in (True, False):
+        for path in [path for layer in layers for path, _ in members(layer)]:
+            mode = os.lstat(path).st_mode
+            if opaque and stat.S_ISDIR(mode) and is_opaque(path):
+                os.removexattr(path, 'trusted.overlay.opaque')
+            elif not opaque and stat.S_ISCHR(mode):
+                os.unlink(path)
+        with overlay(f'{scratch}/overlay', layers) as merged:
+            found = seen(merged)
+        hidden.append(len({*found} - {*wanted}))
+        wanted = found
+    return hidden
+
+
 def layers_are_an_overlay(scratch, plans):
     rng = random.Random(image.seed())
-    names = hidden = bare = 0
+    names = hidden = bare = opaque = whiteouts = 0
     for number in range(plans):
         with tmpfs(f'{scratch}/layers') as top:
             layers = [f'{top}/{i}' for i in range(rng.choice((2, 3, 4, 6)))]
@@ -221,9 +243,13 @@ def layers_are_an_overlay(scratch, plans):
                 with filesystem(scratch, *(word for layer in layers for word in (option, layer + suffix))) as mnt:
                     wrong = differences(seen(mnt), wanted)
                 check(not wrong, f'plan {number}: {option}: found and wanted: {wrong[:3]}')
+            by_opaque, by_whiteouts = reveal(scratch, layers, wanted)
+            opaque, whiteouts = opaque + by_opaque, whiteouts + by_whiteouts
         os.rmdir(f'{scratch}/layers')
-    result = f'{plans} plans, {names} names, {hidden} hidden, {bare} directories without members'
-    check(names > 5 * plans and hidden > 10 * plans and bare > plans, result)
+    result = f'{plans} plans, {names} names, {hidden} hidden, {opaque} of them by opaque directories and {whiteouts} ' \
+        f'by whiteouts, {bare} directories without members'
+    check(names > 5 * plans and hidden > 10 * plans and bare > plans and 2 * opaque > plans and whiteouts > plans,
+          result)
     return result
 
 
