@@ -122,7 +122,7 @@ int source_layer_remove(struct source *s, uint32_t parent, const char *name, siz
 	bool hides = found == SOURCE_NONE;
 
 	if (!hides && S_ISDIR(s->inodes[found].mode)) {
-		/* A layer above hides the entries already. The attributes may still come from this layer's own member. */
+		/* A layer above hides the entries already, but this layer's own member may give the attributes. */
 		hides = s->inodes[found].count > s->state->layer && s->inodes[found].bits & BIT_OPAQUE;
 		if (!hides)
 			close_to(s, found, s->state->layer);

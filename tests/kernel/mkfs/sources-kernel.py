@@ -79,7 +79,7 @@ def make_layer(rng, top, depth=0, files=None):
         if (kind < 3 or name in 'ab' and rng.randrange(2)) and depth < 3:
             os.mkdir(path)
             make_layer(rng, path, depth + 1, files)
-            if not rng.randrange(3):
+            if rng.randrange(2):
                 os.setxattr(path, 'trusted.overlay.opaque', b'y')
         elif kind < 5:
             with open(path, 'wb') as f:
@@ -154,8 +154,13 @@ def container_layer(rng, top, bare):
             if stat.S_ISDIR(st.st_mode) and is_opaque(path):
                 # For a directory with a member, a whiteout of its name in the same layer means that, too.
                 whiteout = name not in bare and rng.randrange(2)
-                others.append((tarfile.TarInfo(os.path.join(os.path.dirname(name), '.wh.' + os.path.basename(name))
-                                               if whiteout else f'{name}/.wh..wh..opq'), None))
+                mark = tarfile.TarInfo(os.path.join(os.path.dirname(name), '.wh.' + os.path.basename(name))
+                                       if whiteout else f'{name}/.wh..wh..opq')
+                # As far before the directory as can be, or anywhere.
+                if rng.randrange(4):
+                    first.insert(0, (mark, None))
+                else:
+                    others.append((mark, None))
             if name in bare:
                 continue
             for word in os.listxattr(path, follow_symlinks=False):
