@@ -29,7 +29,6 @@ struct current_file {
 	bool regular;
 	bool announced; /* it was passed to the sink */
 	uint64_t size;
-	bool no_end; /* its last extents are lost */
 	uint64_t maybe; /* extents of which it is not known whether they are shared */
 	bool named;
 	uint64_t parent; /* from its first name */
@@ -192,7 +191,7 @@ static int finish_file(struct listing *l)
 {
 	int ret = 0;
 
-	if (l->num_rows && !l->file.no_end)
+	if (l->num_rows)
 		l->rows[l->num_rows - 1].flags |= BTRKIT_EXTENT_LAST;
 	/* Only a listing of a single file includes a file without rows. */
 	if (l->num_rows || (l->one_inode && l->file.inode))
@@ -351,7 +350,7 @@ static int lose_extents(struct listing *l, const struct btrkit_key *first, const
 	struct btrkit_fiemap_file file;
 	int ret = hand_out(l, 0);
 
-	l->file.no_end = !more;
+	/* None of them is the last one of the file, so none gets the flag for that. */
 	if (ret)
 		return give_up(l, ret, &l->err);
 	/* What is preallocated behind the end of the file has no end that is known. */

@@ -59,7 +59,7 @@ def make(folder, path):
 
 
 def leaves(path, name, size):
-    """The leaves that have nothing but extents of a file: their addresses, and the range of the file that is lost with
+    """The leaves that begin with an extent of a file: their addresses, and the range of the file that is lost with
     them."""
     inode = re.match(r'\d+', run('ls', '-di', path, name)[1].decode())[0]
     found, before = [], None
@@ -69,7 +69,7 @@ def leaves(path, name, size):
         if before:
             found.append((*before, start))
         before = None
-        if all(key[:2] == (inode, 'EXTENT_DATA') for key in keys):
+        if keys[0][:2] == (inode, 'EXTENT_DATA'):
             before = int(text.split()[0]), start
     return found
 
@@ -168,8 +168,8 @@ def check(path, scratch, name, whole, ranges):
 
 
 def lost_leaves(path, scratch, files):
-    """Leaves in the middle, then two more that are neighbours, then the last one."""
-    for name in 'sparse', 'dense':
+    """Leaves in the middle, then two more that are neighbours, then the last one, with what follows the file there."""
+    for name in 'dense', 'sparse':
         check(path, scratch, name, files[name], [])
         before, lost, _ = rows_of(path, name)
         assert len(before) == {'sparse': SPARSE, 'dense': DENSE}[name] and not lost
@@ -236,7 +236,7 @@ def lost_extent_tree(path, folder):
         assert [row for row in rows_of(path, '-a', '--noscan')[0] if row[0] == before[0][0]] == found
 
 
-def lost_data(path, scratch, files):
+def lost_data(path, scratch):
     """Single sectors, and sectors in a row, are lost likewise."""
     name, whole = 'big', bytes(i % 251 for i in range(3000000))
     with open(f'{path}.big', 'wb') as f:
@@ -258,8 +258,8 @@ def main():
         path = f'{scratch}/fs.img'
         fill(f'{scratch}/folder')
         files = make(f'{scratch}/folder', path)
+        lost_data(path, scratch)
         lost_leaves(path, scratch, files)
-        lost_data(path, scratch, files)
         lost_extent_tree(path, f'{scratch}/folder')
         lost_inodes(f'{scratch}/small', path)
 
