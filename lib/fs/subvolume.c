@@ -115,14 +115,15 @@ static int search_ref(struct cursor *c, uint64_t id, struct btrkit_error *err)
 
 int subvolume_parent_either(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err)
 {
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	int r = subvolume_parent(c, id, ret, &what), other;
+	int r = subvolume_parent(c, id, ret, err), other;
 
 	if (r >= 0 || r == -ENOMEM)
-		return err_pass(err, &what, r);
+		return r;
 	other = search_ref(c, id, err);
 	if (other)
-		return other < 0 ? other : err_pass(err, &what, r);
+		return other < 0 ? other : r;
+	if (err)
+		*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	*ret = c->item.key.objectid;
 	return 0;
 }

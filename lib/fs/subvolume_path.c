@@ -34,7 +34,6 @@ static int find_place(struct cursor *c, uint64_t id, struct place *ret, struct b
 /* Prepends the path of @place in its parent to *path. */
 static int prepend(struct btrkit_fs *fs, const struct place *place, char **path, size_t *len, struct btrkit_error *err)
 {
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct path_namer *namer;
 	struct subvolume parent;
 	const char *more;
@@ -42,12 +41,15 @@ static int prepend(struct btrkit_fs *fs, const struct place *place, char **path,
 	size_t n;
 	int r;
 
-	r = subvolume_get(fs, place->parent, &parent, &what);
+	r = subvolume_get(fs, place->parent, &parent, err);
 	/* In the top directory, the name is the path: nothing is read from the tree of a lost parent. */
 	if (r && (r == -ENOENT || r == -ENOMEM || place->ref.dirid != OID_FIRST_FREE))
-		return err_pass(err, &what, r);
-	if (r)
+		return r;
+	if (r) {
 		parent.root = (struct tree_root){ .id = place->parent };
+		if (err)
+			*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	}
 	r = path_namer_create(fs, &parent.root, &namer, err);
 	if (r)
 		return r;

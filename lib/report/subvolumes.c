@@ -33,6 +33,7 @@ struct job {
 	uint64_t *ids;		    /* of these */
 	size_t count, room;
 	uint64_t default_id; /* the default subvolume; 0: not asked for */
+	struct btrkit_error what; /* why no path is found; cleared only if there was one, for speed */
 	/* The path of the current subvolume. */
 	struct btrkit_error *err;
 	char *path;
@@ -252,16 +253,18 @@ static void describe(uint64_t id, uint64_t parent, const struct root_item *item,
 /* Hands a subvolume to the caller. */
 static int hand_out(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
 {
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct btrkit_subvolume_item s;
 	uint64_t parent = 0;
-	int r = item->refs ? subvolume_parent_either(&j->c, id, &parent, &what) : 0;
+	int r = item->refs ? subvolume_parent_either(&j->c, id, &parent, &j->what) : 0;
 
 	if (!r && j->o->parent && parent != j->o->parent)
 		return 0;
 	if (!r)
-		r = find_path(j, id, item, &what);
+		r = find_path(j, id, item, &j->what);
 	if (r) {
+		struct btrkit_error what = j->what;
+
+		j->what = (struct btrkit_error)BTRKIT_ERROR_INIT;
 		text_add(what.message, sizeof(what.message), "; the path of subvolume %" PRIu64 " is unknown", id);
 		r = tell(j, r, &what, err);
 	}
