@@ -98,7 +98,7 @@ static int see_problem(void *ctx, const struct btrkit_fiemap_file *file, const s
 static int fiemap_path(struct caller *c)
 {
 	const struct btrkit_fiemap_sink sink = { see_file, see_rows, c, calls_pick(c, 2) ? see_owners : NULL,
-						 calls_pick(c, 2) ? see_problem : NULL, { 0 } };
+						 calls_pick(c, 2) ? see_problem : NULL, NULL, { 0 } };
 
 	return btrkit_fiemap_path(c->fs, calls_root(c), calls_path(c), &sink, NULL, &c->err);
 }
@@ -106,7 +106,7 @@ static int fiemap_path(struct caller *c)
 static int fiemap_all(struct caller *c)
 {
 	const struct btrkit_fiemap_sink sink = { see_file, see_rows, c, calls_pick(c, 2) ? see_owners : NULL,
-						 calls_pick(c, 2) ? see_problem : NULL, { 0 } };
+						 calls_pick(c, 2) ? see_problem : NULL, NULL, { 0 } };
 	struct btrkit_fiemap_stats stats = { 0 };
 
 	return btrkit_fiemap_all(c->fs, &sink, &stats, &c->err);
