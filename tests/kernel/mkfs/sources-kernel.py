@@ -258,6 +258,35 @@ def layers_are_an_overlay(scratch, plans):
     return result
 
 
+def marks_come_in_any_order(scratch):
+    """An opaque directory in an archive: the mark or the whiteout that says so, its own member and what it contains."""
+    rng = random.Random(image.seed())
+    with tmpfs(f'{scratch}/layers') as top:
+        for path in ('0/d', '1/d'):
+            os.makedirs(f'{top}/{path}')
+            with open(f'{top}/{path}/{path[0]}', 'wb') as f:
+                f.write(path.encode())
+        os.setxattr(f'{top}/1/d', 'trusted.overlay.opaque', b'y')
+        os.chmod(f'{top}/1/d', 0o711)
+        for i, layer in enumerate((f'{top}/0', f'{top}/1')):
+            for path in (layer, *(path for path, _ in members(layer))):
+                os.utime(path, (i, i))
+        with open(f'{top}/0.tar', 'wb') as f:
+            f.write(container_layer(rng, f'{top}/0', set()))
+        with overlay(f'{scratch}/overlay', [f'{top}/0', f'{top}/1']) as merged:
+            wanted = seen(merged)
+        check({*wanted} >= {b'd', b'd/1'} and b'd/0' not in wanted, wanted)
+        archives = {container_layer(rng, f'{top}/1', set()) for _ in range(30)}
+        check(len(archives) > 5, len(archives))
+        for number, archive in enumerate(sorted(archives)):
+            with open(f'{top}/1.tar', 'wb') as f:
+                f.write(archive)
+            with filesystem(scratch, '--tar', f'{top}/0.tar', '--tar', f'{top}/1.tar') as mnt:
+                wrong = differences(seen(mnt), wanted)
+            check(not wrong, f'order {number}: found and wanted: {wrong}')
+    os.rmdir(f'{scratch}/layers')
+
+
 def many_names(scratch):
     """More than link(2) makes. mkfs.btrfs writes them too. Its check takes minutes for the names of one file."""
     path, count = f'{scratch}/links.tar', 70000
@@ -340,6 +369,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory(prefix='btrkit-sources-') as scratch:
         print(layers_are_an_overlay(scratch, args.plans))
+        marks_come_in_any_order(scratch)
         many_names(scratch)
         inode_flags(scratch)
         if '\tsquashfs\n' in known:
