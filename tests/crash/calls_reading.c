@@ -95,18 +95,35 @@ static int see_problem(void *ctx, const struct btrkit_fiemap_file *file, const s
 	return calls_go_on(ctx);
 }
 
+static int see_lost(void *ctx, const struct btrkit_fiemap_file *file, uint64_t logical, uint64_t length)
+{
+	(void)file;
+	(void)logical;
+	return length ? calls_go_on(ctx) : 1;
+}
+
+static struct btrkit_fiemap_sink some_sink(struct caller *c)
+{
+	return (struct btrkit_fiemap_sink){
+		.file = see_file,
+		.extents = see_rows,
+		.ctx = c,
+		.owners = calls_pick(c, 2) ? see_owners : NULL,
+		.problem = calls_pick(c, 2) ? see_problem : NULL,
+		.lost = calls_pick(c, 2) ? see_lost : NULL,
+	};
+}
+
 static int fiemap_path(struct caller *c)
 {
-	const struct btrkit_fiemap_sink sink = { see_file, see_rows, c, calls_pick(c, 2) ? see_owners : NULL,
-						 calls_pick(c, 2) ? see_problem : NULL, NULL, { 0 } };
+	const struct btrkit_fiemap_sink sink = some_sink(c);
 
 	return btrkit_fiemap_path(c->fs, calls_root(c), calls_path(c), &sink, NULL, &c->err);
 }
 
 static int fiemap_all(struct caller *c)
 {
-	const struct btrkit_fiemap_sink sink = { see_file, see_rows, c, calls_pick(c, 2) ? see_owners : NULL,
-						 calls_pick(c, 2) ? see_problem : NULL, NULL, { 0 } };
+	const struct btrkit_fiemap_sink sink = some_sink(c);
 	struct btrkit_fiemap_stats stats = { 0 };
 
 	return btrkit_fiemap_all(c->fs, &sink, &stats, &c->err);
@@ -240,6 +257,14 @@ static int file_next_data(struct caller *c)
 	uint64_t start, length;
 
 	return btrkit_file_next_data(c->file, calls_offset(c), &start, &length, &c->err);
+}
+
+/* The range is empty only by mistake. */
+static int file_lost(struct caller *c)
+{
+	uint64_t start, length;
+
+	return !btrkit_file_lost(c->file, &start, &length) && !length;
 }
 
 static int file_close(struct caller *c)
@@ -406,6 +431,7 @@ const struct call calls_reading[] = {
 	{ "file_open", file_open, 0 },
 	{ "file_read", file_read, CALLS_FILE },
 	{ "file_next_data", file_next_data, CALLS_FILE },
+	{ "file_lost", file_lost, CALLS_FILE },
 	{ "file_close", file_close, CALLS_FILE | CALLS_WITHOUT_ERROR },
 	{ "ls_print", ls_print, 0 },
 	{ "stat_print", stat_print, 0 },
