@@ -148,7 +148,8 @@ typedef int (*btrkit_lost_fn)(void *ctx, const struct btrkit_error *what);
  * INODE_EXTREF or ROOT_REF with a lost index. Nothing more is read if nothing was lost.
  *
  * @param lost	called for each part that is missing; the message says which indexes it had. If there was one, also in
- *		the end, with the number of entries that were found by their DIR_ITEM
+ *		the end, with the number of entries that were found by their DIR_ITEM, and how many bytes of names are
+ *		still missing by the size of the directory, which is twice the sum of the lengths of its names
  * @param ctx	passed to @p fn and @p lost
  * @return as btrkit_inode_entries(), without errors that @p lost received; also what @p lost returned
  * Since: 0.2

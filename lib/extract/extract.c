@@ -205,7 +205,7 @@ static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_
 {
 	int ret;
 
-	if (f->at_end && !f->lost.ranges.n)
+	if (f->at_end && (!f->lost.ranges.n || f->lost.done))
 		return 1;
 	if (x->c.root.id != f->root) {
 		struct subvolume s;
@@ -213,9 +213,10 @@ static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_
 		cursor_release(&x->c);
 		ret = subvolume_get(x->fs, f->root, &s, what);
 		cursor_init(&x->c, x->fs, ret ? &(struct tree_root){ 0 } : &s.root);
-		f->at_end = ret;
-		if (ret)
+		if (ret) {
+			f->at_end = f->lost.done = true;
 			return ret;
+		}
 	}
 	ret = f->at_end ? 1 : dir_entry_from(&x->c, f->inode, f->next, e, what);
 	if (ret == 1) {
@@ -230,6 +231,7 @@ static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_
 	}
 	if (ret)
 		return ret;
+	f->lost.bytes += e->name_len;
 	f->next = e->index + 1;
 	f->at_end = !f->next;
 	return 0;

@@ -161,6 +161,7 @@ static int list_around(struct cursor *c, uint64_t inode, struct dir_lost *l, btr
 			continue;
 		}
 		index = e.index + 1;
+		l->bytes += e.name_len;
 		ret = fn(ctx, &e);
 		if (ret)
 			return ret;

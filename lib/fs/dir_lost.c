@@ -8,10 +8,12 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/format/items/files/dir.h"
 #include "lib/format/items/files/inode.h"
 #include "lib/format/items/root.h"
 #include "lib/fs/dir.h"
+#include "lib/fs/inode.h"
 #include "lib/sweep/lost.h"
 
 /* DIR_ITEM items have hashes of 32 bits. */
@@ -81,10 +83,10 @@ static int index_of_subvolume(struct btrkit_fs *fs, uint64_t parent, uint64_t di
 
 /*
  * Whether the entry @d of the current item is one that was lost, and the first of its name. *@index is set to its
- * index.
+ * index. What has no reference that can be read is counted.
  * @return 0; 1: no; -ENOMEM
  */
-static int was_lost(const struct cursor *c, uint64_t dir, const struct dir_lost *l, const struct dir_entry *d,
+static int was_lost(const struct cursor *c, uint64_t dir, struct dir_lost *l, const struct dir_entry *d,
 		    uint64_t *index, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -103,6 +105,7 @@ static int was_lost(const struct cursor *c, uint64_t dir, const struct dir_lost 
 		r = index_of_file(c->fs, &c->root, dir, d, index, &what);
 	if (r == -ENOMEM)
 		return err_nomem(err);
+	l->unknown += !!r;
 	return r || !sweep_lost_has(&l->ranges, *index);
 }
 
@@ -142,7 +145,34 @@ static void skip(const struct cursor *c, uint64_t dir, struct dir_lost *l)
 		l->hash = HASH_END;
 }
 
-static int tell(const struct cursor *c, uint64_t dir, struct dir_lost *l, struct btrkit_error *err)
+/* The size of a directory is twice the sum of the lengths of its names. Moves the cursor. @return 0; -ENOMEM */
+static int add_missing(struct cursor *c, uint64_t dir, const struct dir_lost *l, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct inode_item item;
+	const int r = inode_read(c, dir, &item, &what);
+
+	if (r == -ENOMEM)
+		return err_nomem(err);
+	if (!r && item.size == 2 * l->bytes) {
+		text_add(err->message, sizeof(err->message), "; none is missing");
+		return 0;
+	}
+	if (r)
+		text_add(err->message, sizeof(err->message), "; how many are missing is unknown");
+	else if (item.size < 2 * l->bytes || item.size % 2)
+		text_add(err->message, sizeof(err->message),
+			 "; the directory's size does not tell how many are missing");
+	else
+		text_add(err->message, sizeof(err->message), "; names of %" PRIu64 " bytes are still missing",
+			 item.size / 2 - l->bytes);
+	if (l->unknown)
+		text_add(err->message, sizeof(err->message), "; entries without readable reference: %" PRIu64,
+			 l->unknown);
+	return 0;
+}
+
+static int tell(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btrkit_error *err)
 {
 	const int r = err_corrupt(err, NULL,
 				  "of directory %" PRIu64 ", %" PRIu64 " names without index were found by DIR_ITEM",
@@ -150,7 +180,7 @@ static int tell(const struct cursor *c, uint64_t dir, struct dir_lost *l, struct
 
 	err_at_tree(err, c->root.id);
 	l->done = true;
-	return r;
+	return add_missing(c, dir, l, err) ? -ENOMEM : r;
 }
 
 int dir_lost_next(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btrkit_dir_entry *ret,
@@ -169,7 +199,10 @@ int dir_lost_next(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btr
 		}
 		if (!r)
 			r = search_item(c, dir, l, ret, err);
-		l->found += !r;
+		if (!r) {
+			l->found++;
+			l->bytes += ret->name_len;
+		}
 		if (r < 0 && r != -ENOMEM) {
 			skip(c, dir, l);
 			if (l->block && (err->places & BTRKIT_AT_LOGICAL) && err->logical == l->block) {
@@ -183,5 +216,5 @@ int dir_lost_next(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btr
 		l->nth = 0;
 	}
 	l->hash = HASH_END;
-	return l->found ? tell(c, dir, l, err) : 1;
+	return tell(c, dir, l, err);
 }

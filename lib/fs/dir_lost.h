@@ -18,13 +18,16 @@ struct dir_lost {
 	uint64_t hash;	     /* where the search in DIR_ITEM items continues */
 	unsigned nth;	     /* entry of that item */
 	uint64_t found;	     /* names */
+	uint64_t unknown;    /* entries that may be lost ones, but have no reference that can be read */
+	uint64_t bytes;	     /* of all names that were given, also those with an index: the caller adds these */
 	bool done;
 };
 
 /*
  * After the entries of @dir have been read as far as that is possible: gets the next one with a lost index. There is
  * none if nothing was lost. The name is valid until the cursor moves.
- * @return 0; 1: no more entries; -ENOMEM; <0: what else is lost, or in the end how many names were found: call again
+ * @return 0; 1: no more entries; -ENOMEM; <0: what else is lost, or in the end how many names were found and
+ * whether some are missing: call again
  */
 int dir_lost_next(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btrkit_dir_entry *ret,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;

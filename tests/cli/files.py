@@ -181,9 +181,10 @@ def behind_damage(scratch):
         status, listed, err = run(*words, path, 'd')
         names = re.findall(r'name-\d+', listed.decode())
         assert status == 1 and err.count('\n') == 2 and missing in err and found in err, err
+        assert f'{found}; none is missing' in err, err
         assert names == [f'name-{k:04}' for k in range(5000)], len(names)
     status, _, err = run('extract', '-C', out, path)
-    assert status == 1 and err.count('\n') == 2 and missing in err and found in err, err
+    assert status == 1 and err.count('\n') == 2 and missing in err and f'{found}; none is missing' in err, err
     assert sorted(os.listdir(f'{out}/d')) == names, len(os.listdir(f'{out}/d'))
     for name in names:
         with open(f'{out}/d/{name}', 'rb') as f:
@@ -200,6 +201,10 @@ def behind_damage(scratch):
     status, listed, err = run('ls', path, 'd')
     assert status == 1 and set(re.findall(r'name-\d+', listed.decode())) == set(names) - both, err
     assert f', {len(lost) - len(both)} names without' in err and err.count('\n') == 3, err
+    remains = f'; names of {sum(map(len, both))} bytes are still missing'
+    assert remains in err and 'readable reference' not in err, err
+    status, _, err = run('extract', '--tar=/dev/null', path, 'd')
+    assert status == 1 and remains in err, err
     # A path goes by the other kind of item, if one of them is there.
     for name in (set(others) - both).pop(), (set(lost) - both).pop():
         assert run('cat', path, f'd/{name}')[:2] == (0, b'%d' % int(name[5:])), name

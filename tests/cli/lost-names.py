@@ -139,7 +139,8 @@ def links(scratch):
     assert subvolumes & set(lost), 'no subvolume is lost'
     status, out, err = run('ls', path, 'd')
     assert status == 1 and set(out.decode().split()) == names | subvolumes, err
-    assert f', {len(lost)} names without index were found by DIR_ITEM' in err and err.count('\n') == 2, err
+    assert f', {len(lost)} names without index were found by DIR_ITEM; none is missing' in err, err
+    assert err.count('\n') == 2, err
     status, out, err = run('ls', '-R', path)
     assert status == 1 and len(set(re.findall(r'(?m)^in-\d+', out.decode()))) == len(subvolumes), err
     # A recovered name of an inode that was copied already is a link to that.
@@ -152,12 +153,37 @@ def links(scratch):
     assert all(kinds[name] == tarfile.DIRTYPE for name in subvolumes)
 
 
+def references(scratch, made):
+    """With a leaf of inodes and their references lost, too, no item tells the index of some names: these
+    are counted."""
+    path = f'{scratch}/references.img'
+    subprocess.run(['cp', '--sparse=always', made['DIR_INDEX'][0], path], check=True)
+    lost = made['DIR_INDEX'][1]
+    leaves = re.split(r'(?m)^leaf (?=\d+ items)', run('dump-tree', '-t', '5', path)[1].decode())[1:]
+    leaf = next(leaf for leaf in leaves
+                if re.search(rf' INODE_REF .*\n.*name: {lost[len(lost) // 2]}\n', leaf))
+    gone = set(re.findall(r' INODE_REF .*\n.*name: (name-\d+)\n', leaf))
+    place = re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
+    with open(path, 'r+b') as f:
+        f.seek(int(place[1]) + 4000)
+        f.write(b'damage')
+    both = gone & set(lost)
+    assert both, (gone, lost)
+    found = (f', {len(lost) - len(both)} names without index were found by DIR_ITEM; names of '
+             f'{sum(map(len, both))} bytes are still missing; entries without readable reference: {len(gone)}')
+    status, out, err = run('ls', path, 'd')
+    assert status == 1 and found in err and len(out.split()) == NAMES - len(both), (found, err)
+    status, _, err = run('extract', '--tar=/dev/null', path, 'd')
+    assert status == 1 and found in err, (found, err)
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         made = make(scratch)
         edit(scratch, made)
         paths(scratch, made)
         links(scratch)
+        references(scratch, made)
 
 
 if __name__ == '__main__':

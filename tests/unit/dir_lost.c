@@ -47,7 +47,7 @@ static unsigned lose(uint8_t type)
 }
 
 /* With a cache this small, every read of a block allocates. */
-static struct btrkit_fs *open_with_names(uint8_t type, unsigned *lost)
+static struct btrkit_fs *open_with_names(uint8_t type, uint64_t size, unsigned *lost)
 {
 	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_fs *fs = NULL;
@@ -55,7 +55,7 @@ static struct btrkit_fs *open_with_names(uint8_t type, unsigned *lost)
 
 	hostile_init(&h);
 	hostile_inode(&h, 256, S_IFDIR | 0755, 1, 0);
-	hostile_inode(&h, DIR, S_IFDIR | 0755, 1, 0);
+	hostile_inode(&h, DIR, S_IFDIR | 0755, 1, size);
 	hostile_name(&h, 256, 2, "dir", DIR, FT_DIR);
 	for (unsigned i = 0; i < NAMES; i++) {
 		snprintf(name, sizeof(name), NAME, i);
@@ -87,7 +87,7 @@ static void a_single_step_needs_its_item(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	unsigned lost, refused = 0;
-	struct btrkit_fs *fs = open_with_names(KEY_DIR_ITEM, &lost);
+	struct btrkit_fs *fs = open_with_names(KEY_DIR_ITEM, 0, &lost);
 	(void)state;
 
 	for (unsigned i = 0; i < NAMES; i++) {
@@ -112,7 +112,7 @@ static void a_single_step_needs_its_item(void **state)
 static void allocations_fail_in_turn(void **state)
 {
 	unsigned lost, names = 0;
-	struct btrkit_fs *fs = open_with_names(KEY_DIR_INDEX, &lost);
+	struct btrkit_fs *fs = open_with_names(KEY_DIR_INDEX, 0, &lost);
 	uint64_t needed;
 	(void)state;
 
@@ -139,11 +139,52 @@ static void allocations_fail_in_turn(void **state)
 	hostile_free(&h);
 }
 
+static char told[sizeof(((struct btrkit_error *)0)->message)];
+
+static int keep(void *ctx, const struct btrkit_error *what)
+{
+	(void)ctx;
+	snprintf(told, sizeof(told), "%s", what->message);
+	return 0;
+}
+
+/* The size is only compared, whatever it is. */
+static void sizes_are_compared(void **state)
+{
+	const uint64_t right = 2 * NAMES * (sizeof(NAME) - 3);
+	const struct {
+		uint64_t size;
+		const char *says;
+	} cases[] = {
+		{ right, "; none is missing" },
+		{ right + 10, "; names of 5 bytes are still missing" },
+		{ UINT64_MAX - 1, " bytes are still missing" },
+		{ UINT64_MAX, "; the directory's size does not tell how many are missing" },
+		{ right - 2, "; the directory's size does not tell how many are missing" },
+		{ 0, "; the directory's size does not tell how many are missing" },
+	};
+	(void)state;
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		unsigned lost, names = 0;
+		struct btrkit_fs *fs = open_with_names(KEY_DIR_INDEX, cases[i].size, &lost);
+
+		assert_int_equal(btrkit_inode_entries_around(fs, 5, DIR, count, keep, &names, NULL), 0);
+		assert_int_equal(names, NAMES);
+		if (strlen(told) < strlen(cases[i].says) ||
+		    strcmp(told + strlen(told) - strlen(cases[i].says), cases[i].says))
+			fail_msg("%u: %s", i, told);
+		btrkit_fs_close(fs);
+		hostile_free(&h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_single_step_needs_its_item),
 		cmocka_unit_test(allocations_fail_in_turn),
+		cmocka_unit_test(sizes_are_compared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
