@@ -47,19 +47,25 @@ def make(scratch):
     return made
 
 
-def operations(name, host):
-    """Operations with a name that is in the lost leaf: what needs both kinds of items, and what only the DIR_ITEM."""
+def operations(name, host, folder):
+    """Operations with a name that is in the lost leaf: what needs both kinds of items, what only the DIR_ITEM, and what
+    would make the name."""
     both = [['rm', name], ['rm', '-r', 'd'], ['rm', '-r', name], ['mv', name, 'x'], ['mv', name, 'd/x'],
-            ['mv', name, 'e/x']]
+            ['mv', name, 'e/x'], ['mv', '-x', name, 'e'], ['put', '-f', host, name], ['put', '-r', '-f', folder, name]]
     item = [['ln', name, 'x'], ['truncate', name, '0'], ['chmod', '600', name], ['chown', '1:1', name],
             ['touch', '@1', name], ['setxattr', 'user.a', '1', name], ['write', name, '0', host],
-            ['punch', name, '0', '1'], ['clone', name, 'x'], ['chattr', '+A', name]]
-    there = [['put', host, name], ['mkdir', name], ['ln', 'd/name-0000', name], ['ln', '-s', 'to', name]]
+            ['punch', name, '0', '1'], ['clone', name, 'x'], ['chattr', '+A', name], ['prealloc', name, '0', '4096'],
+            ['property', 'set', name, 'compression', 'zstd'], ['setfacl', '-m', 'u:1:rw', name],
+            ['rmxattr', 'user.a', name]]
+    there = [['put', host, name], ['mkdir', name], ['ln', 'd/name-0000', name], ['ln', '-s', 'to', name],
+             ['mv', '-n', 'e', name], ['mkdir', '-p', name], ['mknod', name, 'p'], ['put', '-r', folder, name],
+             ['subvolume', 'create', name], ['subvolume', 'snapshot', '5', name]]
     return both, item, there
 
 
 def edit(scratch, made):
-    host = f'{scratch}/host'
+    host, folder = f'{scratch}/host', f'{scratch}/put'
+    os.makedirs(f'{folder}/below')
     with open(host, 'wb') as f:
         f.write(b'text')
     for kind, (path, lost) in made.items():
@@ -70,22 +76,27 @@ def edit(scratch, made):
             assert status == 1 and not out and err.count('\n') == 1, (path, words, status, err)
             assert all(word in err for word in says), (path, words, err)
             assert digest(path) == before, (path, words, 'has written')
-        both, item, there = operations(f'd/{lost[len(lost) // 2]}', host)
+        name = f'd/{lost[len(lost) // 2]}'
+        both, item, there = operations(name, host, folder)
         damage = ['tree block checksum mismatch, tree 5, block ', STEP]
         for words in both:
             refused(words, damage)
         refused(['rmdir', 'd'], ['Directory not empty'])
         # A directory with a lost name cannot tell that a name is free, so nothing is made under it, either.
-        for words in there:
+        for words in there + [['subvolume', 'create', '-p', f'{name}/x']] * (kind == 'DIR_ITEM'):
             refused(words, damage if kind == 'DIR_ITEM' else ['File exists'])
+        for words in ['delete', name], ['set-default', name], ['snapshot', name, 'x']:
+            refused(['subvolume', *words], damage if kind == 'DIR_ITEM' else [f'{name} is not a subvolume'])
         if kind == 'DIR_ITEM':
             for words in item:
                 refused(words, damage)
-            continue
-        # Linux needs no DIR_INDEX for these.
-        for words in item:
+            item = []
+        # Linux needs no DIR_INDEX for the others, and nothing of what a symbolic link leads to.
+        for words in item + [['ln', '-s', name, 'x'], ['subvolume', 'sync']]:
             copy = f'{scratch}/copy.img'
             subprocess.run(['cp', '--sparse=always', path, copy], check=True)
+            if words[0] == 'rmxattr':
+                assert run('edit', copy, 'setxattr', 'user.a', '1', name) == (0, b'', ''), name
             assert run('edit', copy, *words) == (0, b'', ''), words
 
 
@@ -137,6 +148,17 @@ def links(scratch):
     lost = re.findall(r'name: (\S+)', lose(path, 'DIR_INDEX', place=0.8))
     assert extended & set(lost), 'none with INODE_EXTREF is lost'
     assert subvolumes & set(lost), 'no subvolume is lost'
+    name = f'd/{sorted(subvolumes & set(lost))[0]}'
+    before = digest(path)
+    for words in ['delete', name], ['delete', '-R', name]:
+        status, _, err = run('edit', path, 'subvolume', *words)
+        assert status == 1 and 'tree block checksum mismatch, tree 5, ' in err and STEP in err, (words, err)
+        assert digest(path) == before, words
+    for words in (['subvolume', 'snapshot', name, 'x'], ['subvolume', 'snapshot', '-r', name, 'x'],
+                  ['subvolume', 'set-default', name], ['property', 'set', name, 'ro', 'true']):
+        copy = f'{scratch}/copy.img'
+        subprocess.run(['cp', '--sparse=always', path, copy], check=True)
+        assert run('edit', copy, *words) == (0, b'', ''), words
     status, out, err = run('ls', path, 'd')
     assert status == 1 and set(out.decode().split()) == names | subvolumes, err
     assert f', {len(lost)} names without index were found by DIR_ITEM; none is missing' in err, err
