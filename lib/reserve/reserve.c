@@ -9,6 +9,7 @@
 #include "lib/format/feature_bits.h"
 #include "lib/reserve/bound.h"
 #include "lib/space/chunk.h"
+#include "lib/volume/raid_map.h"
 
 #define GLOBAL_RESERVE_MAX (512ull << 20)
 
@@ -22,8 +23,19 @@
 /* If there is space for the credit of so many leaves, no chunk is allocated for more. */
 #define ENOUGH_CREDIT 1024
 
-/* Minimum ratio of unallocated space to the size of a chunk for TXN_CHUNKS_OF_PLENTY. */
-#define PLENTY 8u
+/* Minimum ratio of unallocated space to what a chunk takes of it for TXN_CHUNKS_OF_PLENTY. */
+#define PLENTY 64u
+
+/* Items for which Linux reserves space before it creates a file, and again for delayed references. */
+#define CREATE_ITEMS 6u
+
+/* Bytes that a chunk takes on all devices together. */
+static uint64_t bytes_on_devices(const struct chunk_plan *plan)
+{
+	const struct raid_shape shape = { plan->type, plan->num_stripes };
+
+	return plan->length / raid_data_stripes(&shape) * plan->num_stripes;
+}
 
 static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, struct btrkit_error *err)
 {
@@ -31,7 +43,7 @@ static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, stru
 	struct space_group *g;
 	int ret = chunk_plan(txn->space, type, &plan, err);
 
-	if (!ret && of_plenty && plan.unused / PLENTY < plan.length)
+	if (!ret && of_plenty && plan.unused / PLENTY < bytes_on_devices(&plan))
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
@@ -202,10 +214,35 @@ static int begin_asking(struct btrkit_txn *txn, struct asking *a, struct btrkit_
 	return 0;
 }
 
+/*
+ * Number of free blocks below which another chunk is worth its space, which data then cannot have: if data took the
+ * rest of the devices, Linux could not create a file, even after others have been removed.
+ */
+static uint64_t blocks_for_linux(const struct asking *a)
+{
+	return a->keep + (uint64_t)CREATE_ITEMS * LEVELS_MAX * 2 * 2;
+}
+
+/*
+ * Makes chunks for @need blocks if that takes little of the devices, or else one that Linux needs, before data takes
+ * all of the devices. @return 0: @need blocks are free; -ENOSPC: fewer; <0
+ */
+static int make_room_for_credit(struct btrkit_txn *txn, const struct asking *a, uint64_t need, uint64_t *pieces,
+				struct btrkit_error *err)
+{
+	int ret = make_room(txn, need, TXN_CHUNKS_OF_PLENTY, pieces, err);
+
+	if (ret == -ENOSPC && !failure_is_set(txn->failure))
+		ret = make_room(txn, blocks_for_linux(a), TXN_CHUNKS, pieces, err);
+	return ret ? ret : make_room(txn, need, TXN_NO_CHUNKS, pieces, err);
+}
+
 int txn_reserve_items(struct btrkit_txn *txn, const struct delayed_amount *all, const struct ticket_need *need,
 		      struct delayed_amount *credit, enum txn_chunks chunks, struct btrkit_error *err)
 {
 	struct asking a = { .all = all, .need = need };
+	/* A chunk is permanent, and takes space from data: there are cheaper ways to make room for one operation. */
+	const enum txn_chunks now = chunks == TXN_CHUNKS_OF_PLENTY ? TXN_NO_CHUNKS : chunks;
 	struct delayed_amount most;
 	uint64_t bound, pieces;
 	int ret;
@@ -214,11 +251,9 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct delayed_amount *all, 
 	if (ret)
 		return ret;
 	most = plus(all, credit);
-	ret = make_room(txn, blocks_for(&a, &most, &bound), chunks == TXN_CHUNKS_OF_PLENTY ? TXN_NO_CHUNKS : chunks,
-			&pieces, err);
-	/* A chunk is permanent, and takes space from data: do not allocate one for little. */
+	ret = make_room(txn, blocks_for(&a, &most, &bound), now, &pieces, err);
 	if (ret == -ENOSPC && chunks == TXN_CHUNKS_OF_PLENTY && most_credit(&a, credit, pieces).leaves < ENOUGH_CREDIT)
-		ret = make_room(txn, blocks_for(&a, &most, &bound), chunks, &pieces, err);
+		ret = make_room_for_credit(txn, &a, blocks_for(&a, &most, &bound), &pieces, err);
 	if (ret == -ENOSPC && credit->items && !failure_is_set(txn->failure)) {
 		/* A chunk that was allocated for it has to be described, too. */
 		ret = begin_asking(txn, &a, err);
@@ -226,7 +261,7 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct delayed_amount *all, 
 			return ret;
 		*credit = most_credit(&a, credit, pieces);
 		most = plus(all, credit);
-		ret = make_room(txn, blocks_for(&a, &most, &bound), chunks, &pieces, err);
+		ret = make_room(txn, blocks_for(&a, &most, &bound), now, &pieces, err);
 	}
 	if (!ret)
 		txn->tickets->promise = (struct ticket_promise){

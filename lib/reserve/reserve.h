@@ -16,7 +16,7 @@ int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *er
 
 enum txn_chunks {
 	TXN_NO_CHUNKS,
-	TXN_CHUNKS_OF_PLENTY, /* only if most of the devices is unallocated */
+	TXN_CHUNKS_OF_PLENTY, /* if they take little of the devices, or Linux needs one */
 	TXN_CHUNKS
 };
 /*
