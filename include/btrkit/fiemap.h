@@ -65,7 +65,8 @@ struct btrkit_fiemap_sink {
 	 * cannot list and continues after it: a file, of which some rows may have been passed already; or with inode 0
 	 * what is in a part of the subvolume's tree; or with root 0 subvolumes. The path may be empty. @p what is valid
 	 * only during the call. Since 0.2, if leaves of a file's extents are lost, the rows behind them follow, and if
-	 * only the extent tree is damaged, all rows; btrkit_fiemap_path() does so, too, and then returns 0.
+	 * only the extent tree is damaged, all rows; btrkit_fiemap_path() does so, too, and then returns 0. If several
+	 * files in a row have such rows for one reason, it is reported once behind them, with root and inode 0.
 	 */
 	int (*problem)(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what);
 	/**

@@ -19,6 +19,7 @@
 #include "lib/fs/subvolume.h"
 #include "lib/backref/references.h"
 #include "lib/backref/share.h"
+#include "lib/report/unknown_shares.h"
 
 #define ROWS_MAX 1024
 #define STOPPED "stopped by the caller"
@@ -40,6 +41,7 @@ struct listing {
 	struct btrkit_fs *fs;
 	const struct btrkit_fiemap_sink *sink;
 	struct btrkit_fiemap_stats *stats;
+	struct unknown_shares *unknown;
 	struct btrkit_error err; /* of the caller or, if the listing continues, of the next problem */
 	bool stopped;		 /* by the caller */
 	struct cursor cursor;
@@ -173,18 +175,21 @@ static int add_row(struct listing *l, const struct btrkit_extent *row, uint64_t 
 	return ret;
 }
 
-/* Reports of how many extents of the file it is not known whether they are shared. */
-static int tell_maybe(struct listing *l)
+/* Reports that it is not known of some extents of the file whether they are shared. */
+static int add_unknown(struct listing *l)
 {
-	struct btrkit_error *why = &l->maybe_why;
 	const uint64_t n = l->file.maybe;
+	struct btrkit_fiemap_file file;
+	int ret;
 
 	if (!n)
 		return 0;
 	l->file.maybe = 0;
-	text_add(why->message, sizeof(why->message), "; whether %" PRIu64 " extent%s shared is not known", n,
-		 n == 1 ? " is" : "s are");
-	return tell(l, why);
+	/* Without a path if that is what cannot be read. */
+	(void)describe(l, &file, NULL);
+	ret = unknown_shares_add(l->unknown, &file, n, &l->maybe_why, &l->err);
+	l->stopped |= l->unknown->stopped;
+	return ret;
 }
 
 static int finish_file(struct listing *l)
@@ -197,7 +202,7 @@ static int finish_file(struct listing *l)
 	if (l->num_rows || (l->one_inode && l->file.inode))
 		ret = hand_out(l, 0);
 	if (!ret)
-		ret = tell_maybe(l);
+		ret = add_unknown(l);
 	return ret ? give_up(l, ret, &l->err) : 0;
 }
 
@@ -443,9 +448,10 @@ static void add_counts(struct btrkit_fiemap_stats *stats, const struct share_ctx
 }
 
 static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint64_t inode,
-			  const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
+			  struct unknown_shares *unknown, struct btrkit_fiemap_stats *stats,
 			  struct btrkit_error *err)
 {
+	const struct btrkit_fiemap_sink *sink = unknown->sink;
 	struct btrkit_fiemap_stats unread = { 0 };
 	struct listing *l = calloc(1, sizeof(*l));
 	int ret;
@@ -454,6 +460,7 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 		return err_nomem(err);
 	l->fs = fs;
 	l->sink = sink;
+	l->unknown = unknown;
 	l->stats = stats ? stats : &unread;
 	l->one_inode = inode != 0;
 	cursor_init(&l->cursor, fs, &s->root);
@@ -501,6 +508,7 @@ static int must_be_regular(struct btrkit_fs *fs, const struct inode_place *place
 int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, const struct btrkit_fiemap_sink *sink,
 		       struct btrkit_fiemap_stats *stats, struct btrkit_error *err)
 {
+	struct unknown_shares unknown = { .sink = sink };
 	struct inode_place place;
 	struct subvolume s;
 	int ret;
@@ -514,7 +522,9 @@ int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, co
 		ret = must_be_regular(fs, &place, path, err);
 	if (!ret && place.root.id != root)
 		ret = subvolume_get(fs, place.root.id, &s, err);
-	return ret ? ret : list_subvolume(fs, &s, place.inode, sink, stats, err);
+	if (!ret)
+		ret = list_subvolume(fs, &s, place.inode, &unknown, stats, err);
+	return unknown_shares_end(&unknown, ret, err);
 }
 
 struct all {
@@ -537,6 +547,7 @@ static int lose_subvolumes(void *ctx, int ret, const struct btrkit_error *what)
 int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
 		      struct btrkit_error *err)
 {
+	struct unknown_shares unknown = { .sink = sink };
 	struct all a = { sink, err };
 	struct subvolume s;
 	uint64_t last = 0;
@@ -546,10 +557,10 @@ int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sin
 	if (ret)
 		return ret;
 	while (!(ret = subvolume_next_around(fs, last, &s, lose_subvolumes, &a, err))) {
-		ret = list_subvolume(fs, &s, 0, sink, stats, err);
+		ret = list_subvolume(fs, &s, 0, &unknown, stats, err);
 		if (ret)
-			return ret;
+			break;
 		last = s.root.id;
 	}
-	return ret < 0 ? ret : 0;
+	return unknown_shares_end(&unknown, ret < 0 ? ret : 0, err);
 }
