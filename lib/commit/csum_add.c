@@ -60,7 +60,7 @@ static uint32_t item_max(const struct btrkit_fs *fs)
 {
 	const uint32_t room = leaf_room(fs->geometry.nodesize) - 2 * (uint32_t)sizeof(struct disk_item);
 
-	return (room / fs->items.csum_size - 1) * fs->items.csum_size;
+	return (room / fs->geometry.csum->size - 1) * fs->geometry.csum->size;
 }
 
 /* An item that is being assembled. */

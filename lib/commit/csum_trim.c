@@ -63,7 +63,7 @@ int csums_exist(struct btrkit_txn *txn, const struct range *r, struct btrkit_err
 /* Size of the checksums for @data bytes. */
 static uint32_t csum_bytes(const struct edit_tree *t, uint64_t data)
 {
-	return (uint32_t)(data / t->c.fs->geometry.sectorsize * t->c.fs->items.csum_size);
+	return (uint32_t)(data / t->c.fs->geometry.sectorsize * t->c.fs->geometry.csum->size);
 }
 
 /*

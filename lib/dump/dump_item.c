@@ -22,7 +22,7 @@ int btrkit_dump_item(struct btrkit_fs *fs, uint64_t tree, const struct btrkit_ke
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", flags & ~(unsigned)BTRKIT_DUMP_HIDE_NAMES);
 	if (format != BTRKIT_FORMAT_TEXT && format != BTRKIT_FORMAT_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
-	if (size > fs->items.nodesize)
+	if (size > fs->geometry.nodesize)
 		return err_set(err, BTRKIT_INVALID, "an item of %zu bytes is larger than a tree block", size);
 	if (emit_init(&e, format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
 		return err_nomem(err);

@@ -158,7 +158,7 @@ static void show_header(struct raw *r)
 
 	begin_field(r, 0, sizeof(h->csum), NONE, "csum");
 	if (!is_json(r))
-		emit_hex(&r->e, "", "csum 0x", h->csum, r->fs->super.csum->size);
+		emit_hex(&r->e, "", "csum 0x", h->csum, r->fs->geometry.csum->size);
 	end_field(r, 0, sizeof(h->csum));
 	show_uuid(r, 32, "fsid", "fsid ");
 	show_number(r, 48, 8, NONE, "bytenr", "bytenr ");
@@ -322,7 +322,7 @@ static void show_place(struct raw *r, uint64_t bytenr, unsigned copy, const stru
 static int read_copy(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, uint8_t *buf, struct copy *place,
 		     struct btrkit_error *err)
 {
-	const uint32_t size = fs->items.nodesize;
+	const uint32_t size = fs->geometry.nodesize;
 	int ret = volume_map(fs->volume, bytenr, size, copy, place, err);
 
 	if (ret)
@@ -341,7 +341,7 @@ static int read_copy(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, uint8
 int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum btrkit_format format,
 		    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
-	struct raw r = { .fs = fs, .size = fs->items.nodesize };
+	struct raw r = { .fs = fs, .size = fs->geometry.nodesize };
 	struct copy place;
 	uint8_t *buf;
 	int ret, written;

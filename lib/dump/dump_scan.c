@@ -130,7 +130,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 {
 	const struct scan *s = ctx;
 	struct piece *p = slot;
-	const uint32_t size = s->fs->items.nodesize;
+	const uint32_t size = s->fs->geometry.nodesize;
 	const uint64_t left = p->device.io->size - p->offset;
 	const size_t most = left < p->len + size ? (size_t)left : p->len + size;
 
@@ -176,7 +176,7 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 static int create(struct scan *s, const struct dump *like, struct btrkit_error *err)
 {
 	const unsigned processors = each_processor(), threads = processors < THREADS_MAX ? processors : THREADS_MAX;
-	const uint32_t size = s->fs->items.nodesize;
+	const uint32_t size = s->fs->geometry.nodesize;
 
 	s->num_pieces = 2 * threads + 2;
 	s->pieces = calloc(s->num_pieces, sizeof(*s->pieces));

@@ -61,7 +61,7 @@ static void dump_header(struct dump *d, const struct node *n)
 		emit_u64(e, "", n->level ? "\nnode " : "\nleaf ", n->bytenr);
 	dump_flags(d, n->flags);
 	if (d->csum_headers)
-		emit_hex(e, "csum", " csum 0x", h->csum, d->fs->super.csum->size);
+		emit_hex(e, "csum", " csum 0x", h->csum, d->fs->geometry.csum->size);
 	emit_uuid(e, "fsid", "\nfs uuid ", h->fsid);
 	emit_uuid(e, "chunk_tree_uuid", "\nchunk uuid ", h->chunk_tree_uuid);
 	emit_text(e, "\n");

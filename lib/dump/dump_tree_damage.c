@@ -65,7 +65,7 @@ static void show_error(struct emit *e, const struct btrkit_error *what)
 static void check_copy(const struct dump *d, const struct node_ref *ref, const struct copy *copy, uint8_t *buf,
 		       struct btrkit_error *what)
 {
-	const uint32_t size = d->fs->items.nodesize;
+	const uint32_t size = d->fs->geometry.nodesize;
 	int ret;
 
 	if (!copy->io)
@@ -94,11 +94,11 @@ static void show_copy(struct emit *e, unsigned mirror, const struct copy *copy, 
 
 static void show_copies(struct dump *d, const struct node_ref *ref)
 {
-	uint8_t *buf = io_buffer(d->fs->items.nodesize);
+	uint8_t *buf = io_buffer(d->fs->geometry.nodesize);
 	struct copy copy;
 
 	emit_array(&d->e, "copies");
-	for (unsigned i = 0; !volume_map(d->fs->volume, ref->bytenr, d->fs->items.nodesize, i, &copy, NULL); i++) {
+	for (unsigned i = 0; !volume_map(d->fs->volume, ref->bytenr, d->fs->geometry.nodesize, i, &copy, NULL); i++) {
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
 
 		check_copy(d, ref, &copy, buf, &what);

@@ -20,7 +20,7 @@
 
 static uint8_t *bytes_at(const struct dump_piece *p, size_t i)
 {
-	return p->buf + i * p->d.fs->items.nodesize;
+	return p->buf + i * p->d.fs->geometry.nodesize;
 }
 
 static void show_lost(struct dump_piece *p, size_t i, int ret, struct btrkit_error *what)
@@ -52,7 +52,7 @@ static int show(struct dump_piece *p, size_t i, bool good, struct btrkit_error *
 	} else if (ret) {
 		return err_nomem(err);
 	} else {
-		node_describe(&n, p->d.fs->items.nodesize);
+		node_describe(&n, p->d.fs->geometry.nodesize);
 		show_good(p, i, &n);
 	}
 	return emit_failed(&p->d.e) ? err_nomem(err) : 0;
@@ -144,7 +144,7 @@ static int create_piece(struct dump_run *run, struct dump_piece *p, struct btrki
 	p->refs = calloc(run->blocks_max, sizeof(*p->refs));
 	p->keys = calloc(run->blocks_max, sizeof(*p->keys));
 	p->dropped = calloc(run->blocks_max, sizeof(*p->dropped));
-	p->buf = io_buffer(run->blocks_max * run->fs->items.nodesize);
+	p->buf = io_buffer(run->blocks_max * run->fs->geometry.nodesize);
 	return p->refs && p->keys && p->dropped && p->buf ? 0 : err_nomem(err);
 }
 
@@ -158,7 +158,7 @@ int dump_run_begin(struct dump_run *run, const struct dump *like, btrkit_write_f
 
 	*run = (struct dump_run){ .fs = like->fs, .write = write, .ctx = ctx, .like = *like };
 	run->num_pieces = 2 * threads + 2;
-	run->blocks_max = PIECE_BYTES / like->fs->items.nodesize;
+	run->blocks_max = PIECE_BYTES / like->fs->geometry.nodesize;
 	run->blocks_max += !run->blocks_max;
 	run->pieces = calloc(run->num_pieces, sizeof(*run->pieces));
 	run->slots = calloc(run->num_pieces, sizeof(*run->slots));

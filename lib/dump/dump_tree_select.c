@@ -148,7 +148,7 @@ static int pick_extents(struct btrkit_fs *fs, struct dump_select *s, const struc
 			struct btrkit_error *err)
 {
 	/* A checksum item may begin this far before the range. */
-	const uint64_t most = (uint64_t)fs->items.nodesize / fs->items.csum_size * fs->items.sectorsize;
+	const uint64_t most = (uint64_t)fs->geometry.nodesize / fs->geometry.csum->size * fs->geometry.sectorsize;
 	struct ranges extents = { calloc(s->num_data + 1, sizeof(*extents.at)), s->num_data };
 	struct ranges csums = { calloc(s->num_data + 1, sizeof(*csums.at)), s->num_data };
 	int ret = extents.at && csums.at ? 0 : err_nomem(err);
@@ -170,8 +170,8 @@ static int pick_extents(struct btrkit_fs *fs, struct dump_select *s, const struc
 		ret = pick_more(s, &csums, asked, KEY_EXTENT_CSUM, KEY_EXTENT_CSUM, &s->csum_ranges, &s->csums, err);
 	s->csums.data = s->data;
 	s->csums.num_data = s->num_data;
-	s->csums.sectorsize = fs->items.sectorsize;
-	s->csums.csum_size = fs->items.csum_size;
+	s->csums.sectorsize = fs->geometry.sectorsize;
+	s->csums.csum_size = fs->geometry.csum->size;
 	free(extents.at);
 	free(csums.at);
 	return ret;

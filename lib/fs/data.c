@@ -22,7 +22,7 @@ int data_reader_init(struct data_reader *r, struct btrkit_fs *fs, struct btrkit_
 	cursor_init(&r->csums, fs, &root);
 	if (ret < 0)
 		return ret;
-	r->sums = malloc(sectors * fs->items.csum_size);
+	r->sums = malloc(sectors * fs->geometry.csum->size);
 	r->known = malloc(sectors * sizeof(*r->known));
 	return r->sums && r->known ? 0 : err_nomem(err);
 }
@@ -38,7 +38,7 @@ void data_reader_release(struct data_reader *r)
 static void take_sums(struct data_reader *r, uint64_t logical, size_t sectors)
 {
 	const struct item *item = &r->csums.item;
-	const uint32_t size = r->fs->items.csum_size, unit = r->fs->geometry.sectorsize;
+	const uint32_t size = r->fs->geometry.csum->size, unit = r->fs->geometry.sectorsize;
 	const uint64_t count = item->size / size;
 
 	for (size_t i = 0; i < sectors; i++) {
@@ -85,7 +85,7 @@ static int verify_sector(void *ctx, const void *buf, struct btrkit_error *err)
 {
 	const struct verify_ctx *v = ctx;
 	const struct btrkit_fs *fs = v->r->fs;
-	const uint32_t size = fs->items.csum_size, unit = fs->geometry.sectorsize;
+	const uint32_t size = fs->geometry.csum->size, unit = fs->geometry.sectorsize;
 	uint8_t sum[CSUM_SIZE_MAX];
 
 	fs->geometry.csum->compute(buf, unit, sum);

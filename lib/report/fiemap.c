@@ -250,7 +250,7 @@ static int add_extent(struct listing *l)
 	if (ret)
 		return ret;
 	if (fe.type == FILE_EXTENT_INLINE) {
-		row.length = l->fs->items.sectorsize;
+		row.length = l->fs->geometry.sectorsize;
 		row.flags = BTRKIT_EXTENT_INLINE | BTRKIT_EXTENT_NOT_ALIGNED;
 	} else if (!fe.disk_bytenr) {
 		return 0;

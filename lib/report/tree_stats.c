@@ -90,7 +90,7 @@ static int count(struct btrkit_fs *fs, const struct tree_root *root, struct btrk
 					 .key_offset = root->key_offset,
 					 .bytenr = root->bytenr,
 					 .generation = root->generation,
-					 .nodesize = fs->items.nodesize,
+					 .nodesize = fs->geometry.nodesize,
 					 .num_levels = root->level + 1u };
 	cursor_init(&c, fs, root);
 	c.scan = true;

@@ -50,7 +50,7 @@ static void add_to(le64 *sum, uint64_t n)
 
 static uint64_t whole_sectors(const struct space *s, uint64_t bytes)
 {
-	return bytes - bytes % s->fs->items.sectorsize;
+	return bytes - bytes % s->fs->geometry.sectorsize;
 }
 
 /* The next ID, also after devices that this transaction removes. */
@@ -110,7 +110,7 @@ static int check_new(const struct space *s, struct btrkit_io *io, const uint8_t 
 static int insert_device(struct space *s, uint64_t devid, const uint8_t uuid[16], uint64_t total,
 			 struct btrkit_error *err)
 {
-	const uint32_t sector = s->fs->items.sectorsize;
+	const uint32_t sector = s->fs->geometry.sectorsize;
 	const struct btrkit_key key = item_key(devid);
 	struct disk_dev_item d = {
 		.devid = le64_put(devid),

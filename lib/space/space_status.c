@@ -337,7 +337,7 @@ static int walk(struct status *s, struct btrkit_error *err)
 			*err = e;
 		return ret;
 	}
-	s->sum.v2.bytes = s->have_tree ? s->tree.blocks * s->fs->items.nodesize : 0;
+	s->sum.v2.bytes = s->have_tree ? s->tree.blocks * s->fs->geometry.nodesize : 0;
 	return space_cache_headers(s->fs, &s->groups, leftover_v1, s, &headers, err);
 }
 

@@ -11,11 +11,11 @@
 static int verify_copy(const struct btrkit_fs *fs, const struct node_ref *ref, const struct copy *copy,
 		       const uint8_t *good, uint8_t *buf, struct btrkit_error *err)
 {
-	int ret = btrkit_io_read(copy->io, copy->physical, buf, fs->items.nodesize, err);
+	int ret = btrkit_io_read(copy->io, copy->physical, buf, fs->geometry.nodesize, err);
 
 	if (ret)
 		return ret;
-	if (good && !memcmp(good, buf, fs->items.nodesize))
+	if (good && !memcmp(good, buf, fs->geometry.nodesize))
 		return 0;
 	return node_verify(&fs->rules, ref, buf, err);
 }
@@ -29,12 +29,12 @@ bool sweep_copies_block(const struct sweep_copies *s, const struct node_ref *ref
 	unsigned n;
 
 	for (n = 0; n < SWEEP_COPIES_MAX; n++) {
-		if (volume_map(s->fs->volume, ref->bytenr, s->fs->items.nodesize, n, &copies[n], NULL))
+		if (volume_map(s->fs->volume, ref->bytenr, s->fs->geometry.nodesize, n, &copies[n], NULL))
 			break;
-		if (!copies[n].io || copies[n].length < s->fs->items.nodesize)
+		if (!copies[n].io || copies[n].length < s->fs->geometry.nodesize)
 			continue;
 		if (good && !other)
-			other = io_buffer(s->fs->items.nodesize);
+			other = io_buffer(s->fs->geometry.nodesize);
 		if (good && !other) {
 			s->unreadable(s->ctx, ref, err_nomem(&err), &err);
 			break;
@@ -69,7 +69,7 @@ void sweep_run_release(struct sweep_run *run)
 
 int sweep_run_init(const struct btrkit_fs *fs, struct sweep_run *run, struct btrkit_error *err)
 {
-	run->max = SWEEP_RUN_BYTES / fs->items.nodesize;
+	run->max = SWEEP_RUN_BYTES / fs->geometry.nodesize;
 	run->blocks = io_buffer(SWEEP_RUN_BYTES);
 	run->others = io_buffer(SWEEP_RUN_BYTES);
 	if (run->blocks && run->others)
@@ -81,7 +81,7 @@ int sweep_run_init(const struct btrkit_fs *fs, struct sweep_run *run, struct btr
 /* Returns the number of blocks whose first copies are contiguous on disk; others are in another strip or chunk. */
 static size_t in_one_piece(const struct btrkit_fs *fs, const struct node_ref *refs, size_t n)
 {
-	const uint64_t size = fs->items.nodesize;
+	const uint64_t size = fs->geometry.nodesize;
 	struct copy copy;
 
 	while (volume_map(fs->volume, refs->bytenr, n * size, 0, &copy, NULL)) {
@@ -107,7 +107,7 @@ static unsigned read_first(const struct btrkit_fs *fs, uint64_t logical, uint8_t
 static bool compare_others(const struct btrkit_fs *fs, struct sweep_run *run, uint64_t logical, size_t n,
 			   unsigned first, bool *good)
 {
-	const size_t size = fs->items.nodesize;
+	const size_t size = fs->geometry.nodesize;
 	struct copy copy;
 
 	for (unsigned m = first + 1; m < SWEEP_COPIES_MAX; m++) {
@@ -127,7 +127,7 @@ static bool compare_others(const struct btrkit_fs *fs, struct sweep_run *run, ui
 static bool read_together(const struct btrkit_fs *fs, struct sweep_run *run, const struct node_ref *refs, size_t n,
 			  bool *good)
 {
-	const size_t size = fs->items.nodesize;
+	const size_t size = fs->geometry.nodesize;
 	const unsigned first = read_first(fs, refs->bytenr, run->blocks, n * size);
 
 	if (first == SWEEP_COPIES_MAX)
@@ -140,7 +140,7 @@ static bool read_together(const struct btrkit_fs *fs, struct sweep_run *run, con
 size_t sweep_copies_run(const struct sweep_copies *s, struct sweep_run *run, const struct node_ref *refs, size_t n,
 			bool *good)
 {
-	const size_t size = s->fs->items.nodesize, most = in_one_piece(s->fs, refs, n < run->max ? n : run->max);
+	const size_t size = s->fs->geometry.nodesize, most = in_one_piece(s->fs, refs, n < run->max ? n : run->max);
 	const bool together = most && read_together(s->fs, run, refs, most, good);
 
 	n = most ? most : 1;
@@ -156,7 +156,7 @@ size_t sweep_copies_run(const struct sweep_copies *s, struct sweep_run *run, con
 
 void sweep_copies_prefetch(const struct btrkit_fs *fs, uint64_t logical, size_t n)
 {
-	const uint64_t len = (uint64_t)n * fs->items.nodesize;
+	const uint64_t len = (uint64_t)n * fs->geometry.nodesize;
 	struct copy copy;
 
 	for (unsigned m = 0; m < SWEEP_COPIES_MAX; m++) {

@@ -17,7 +17,7 @@ static int read_one(const struct btrkit_fs *fs, const struct node_ref *refs, siz
 int sweep_read(const struct btrkit_fs *fs, const struct node_ref *refs, size_t n, uint8_t *buf, bool *ok,
 	       sweep_unreadable_fn unreadable, void *ctx, struct btrkit_error *err)
 {
-	const size_t size = fs->items.nodesize;
+	const size_t size = fs->geometry.nodesize;
 	int ret = 0;
 
 	for (size_t i = 0; i < n;) {

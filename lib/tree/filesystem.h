@@ -32,8 +32,9 @@ struct tree_root {
 #define BACKUP_TREES 4 /* in backup roots, besides the root tree and the chunk tree */
 
 /*
- * What never changes while the filesystem is open. A commit replaces struct btrkit_fs's superblock and the context of
- * its items, so they must not be read by a thread that may run at the same time; this may be read by any.
+ * What never changes while the filesystem is open, but for a conversion, which no other thread may accompany. A commit
+ * replaces struct btrkit_fs's superblock and the context of its items, so they must not be read by a thread that may
+ * run at the same time; this may be read by any.
  */
 struct geometry {
 	uint32_t sectorsize, nodesize;

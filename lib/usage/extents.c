@@ -33,7 +33,7 @@ struct load {
 static int work(void *ctx, void *slot, struct btrkit_error *err)
 {
 	struct usage_extents_batch *b = slot;
-	const size_t size = b->w->fs->items.nodesize;
+	const size_t size = b->w->fs->geometry.nodesize;
 	int ret;
 
 	(void)ctx;
@@ -132,7 +132,7 @@ static int create_batches(struct load *l, struct btrkit_error *err)
 		struct usage_extents_batch *b = &l->batches[i];
 
 		*b = (struct usage_extents_batch){ .w = l->w, .leaves = &l->leaves };
-		b->buf = io_buffer(blocks * l->w->fs->items.nodesize);
+		b->buf = io_buffer(blocks * l->w->fs->geometry.nodesize);
 		b->want = calloc(blocks, sizeof(*b->want));
 		b->ok = calloc(blocks, sizeof(*b->ok));
 		l->slots[i] = b;

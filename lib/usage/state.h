@@ -90,7 +90,7 @@ struct usage_work {
 /* Returns the number of blocks per batch. */
 static inline size_t usage_batch_blocks(const struct usage_work *w)
 {
-	return USAGE_BATCH_BYTES / w->fs->items.nodesize;
+	return USAGE_BATCH_BYTES / w->fs->geometry.nodesize;
 }
 
 #endif

@@ -86,8 +86,8 @@ int btrkit_usage_load(struct btrkit_fs *fs, const struct btrkit_usage_options *o
 	if (!w->opts.set_memory)
 		w->opts.set_memory = SET_MEMORY_DEFAULT;
 	w->threads = usage_threads(opts->threads);
-	w->u->sectorsize = fs->items.sectorsize;
-	w->u->nodesize = fs->items.nodesize;
+	w->u->sectorsize = fs->geometry.sectorsize;
+	w->u->nodesize = fs->geometry.nodesize;
 	pthread_mutex_init(&w->lock, NULL);
 	r = load(w, err);
 	release_work(w);

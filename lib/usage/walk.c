@@ -96,7 +96,7 @@ static int verify_block(const struct batch *b, size_t i, const uint8_t *block, b
 static int work(void *ctx, void *slot, struct btrkit_error *err)
 {
 	struct batch *b = slot;
-	const size_t size = b->w->fs->items.nodesize;
+	const size_t size = b->w->fs->geometry.nodesize;
 	int ret;
 
 	(void)ctx;
@@ -255,7 +255,7 @@ static int create_batches(struct walk *k, struct btrkit_error *err)
 		b->digests = calloc(blocks, sizeof(*b->digests));
 		b->want = calloc(blocks, sizeof(*b->want));
 		b->ok = calloc(blocks, sizeof(*b->ok));
-		b->buf = io_buffer(blocks * k->w->fs->items.nodesize);
+		b->buf = io_buffer(blocks * k->w->fs->geometry.nodesize);
 		k->slots[i] = b;
 		if (!b->sets || !b->digests || !b->want || !b->ok || !b->buf)
 			return err_nomem(err);

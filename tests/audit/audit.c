@@ -116,7 +116,7 @@ int audit_root_bytes(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *e
 				 &blocks, err);
 		if (r)
 			break;
-		*ret += item.bytes_used != blocks * fs->items.nodesize;
+		*ret += item.bytes_used != blocks * fs->geometry.nodesize;
 	}
 	cursor_release(&c);
 	return r < 0 ? r : 0;

@@ -127,7 +127,7 @@ static void tell_twice(struct btrkit_fs *fs, uint8_t *leaf, uint32_t n)
 	const uint64_t hash = extent_data_ref_hash(le64_get(ref.root), le64_get(ref.objectid), le64_get(ref.offset));
 
 	add(extent, 8, 1);
-	move_items(leaf, fs->items.nodesize, n, true, sizeof(ref));
+	move_items(leaf, fs->geometry.nodesize, n, true, sizeof(ref));
 	last[1].key = key_put(&KEY(le64_get(last->key.objectid), KEY_EXTENT_DATA_REF, hash));
 	memcpy(extent - sizeof(ref), &ref, sizeof(ref));
 }
@@ -152,10 +152,10 @@ static void change_leaf(const struct mutation *m, struct btrkit_fs *fs, const st
 		add((head - c->slots[0] + n - 1)->key.objectid.b, 8, m->add);
 		break;
 	case DROP:
-		move_items(leaf, fs->items.nodesize, c->slots[0], false, 0);
+		move_items(leaf, fs->geometry.nodesize, c->slots[0], false, 0);
 		break;
 	case INSERT:
-		move_items(leaf, fs->items.nodesize, n, true, m->size);
+		move_items(leaf, fs->geometry.nodesize, n, true, m->size);
 		memcpy(leaf + sizeof(struct disk_header) + le32_get(head[n - c->slots[0]].offset), c->item.data,
 		       m->size);
 		head[n - c->slots[0]].key = key_put(&KEY(1ull << 40, m->add, 65536));
@@ -173,7 +173,7 @@ static void change_leaf(const struct mutation *m, struct btrkit_fs *fs, const st
 
 static void put_in_tree(const struct mutation *m, struct btrkit_fs *fs)
 {
-	const uint32_t size = fs->items.nodesize;
+	const uint32_t size = fs->geometry.nodesize;
 	uint8_t *leaf = malloc(size);
 	struct cursor c;
 	struct copy copy;
@@ -181,7 +181,7 @@ static void put_in_tree(const struct mutation *m, struct btrkit_fs *fs)
 	seek(&c, fs, m);
 	memcpy(leaf, c.nodes[0]->data, size);
 	change_leaf(m, fs, &c, leaf);
-	fs->super.csum->compute(leaf + 32, size - 32, leaf);
+	fs->geometry.csum->compute(leaf + 32, size - 32, leaf);
 	for (unsigned mirror = 0; !volume_map(fs->volume, c.nodes[0]->bytenr, size, mirror, &copy, NULL); mirror++)
 		if (btrkit_io_write(copy.io, copy.physical, leaf, size, NULL))
 			broken(m, "cannot write");
@@ -225,7 +225,7 @@ static void put_in_super(const struct mutation *m, struct btrkit_fs *fs, struct 
 		if (le64_get(super.backups[i].tree_root_gen) == fs->super.generation)
 			at = (unsigned)(offsetof(struct disk_super, backups) + i * sizeof(super.backups[0])) + m->at;
 	add((uint8_t *)&super + at, m->size, m->add);
-	fs->super.csum->compute(super.fsid, SUPER_SIZE - sizeof(super.csum), super.csum);
+	fs->geometry.csum->compute(super.fsid, SUPER_SIZE - sizeof(super.csum), super.csum);
 	sparse_write(image, super_offset(0), &super, sizeof(super));
 }
 

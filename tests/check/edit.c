@@ -41,7 +41,7 @@ static _Noreturn void refuse(const struct edit *e, const char *why)
 
 static uint32_t nodesize(void)
 {
-	return image.fs->items.nodesize;
+	return image.fs->geometry.nodesize;
 }
 
 /* Finds the place of a copy of a tree block or of data. */
@@ -137,7 +137,7 @@ static void save(struct edit *e)
 		image_put_super(e->disk, e->device, e->bytes);
 	} else {
 		memcpy(&s, e->bytes, sizeof(s));
-		image.fs->super.csum->compute(s.fsid, SUPER_SIZE - sizeof(s.csum), s.csum);
+		image.fs->geometry.csum->compute(s.fsid, SUPER_SIZE - sizeof(s.csum), s.csum);
 		sparse_write(e->disk, super_at(e, (unsigned)e->copy), &s, sizeof(s));
 	}
 }
@@ -371,7 +371,7 @@ static void spoil(struct edit *e, unsigned copy, bool data)
 			refuse(e, "no file extent was found");
 		logical = le64_get(((const struct disk_file_extent *)item.data)->disk_bytenr);
 	}
-	if (!device_range_of(logical, image.fs->items.sectorsize, copy, &at))
+	if (!device_range_of(logical, image.fs->geometry.sectorsize, copy, &at))
 		refuse(e, "there is no such copy");
 	flip(e, at);
 }

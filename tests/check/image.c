@@ -206,10 +206,10 @@ int image_check(struct sparse *disk, char codes[CODES_ROOM])
 
 void image_put_block(struct sparse *disk, uint64_t bytenr, uint8_t *block)
 {
-	const uint32_t size = image.fs->items.nodesize;
+	const uint32_t size = image.fs->geometry.nodesize;
 	struct copy copy;
 
-	image.fs->super.csum->compute(block + CSUM_SIZE_MAX, size - CSUM_SIZE_MAX, block);
+	image.fs->geometry.csum->compute(block + CSUM_SIZE_MAX, size - CSUM_SIZE_MAX, block);
 	for (unsigned i = 0; !volume_map(image.fs->volume, bytenr, size, i, &copy, NULL); i++)
 		sparse_write(disk, image_place(&copy), block, size);
 }
@@ -231,7 +231,7 @@ void image_put_super(struct sparse *disk, unsigned device, const uint8_t *super)
 		memcpy(&s, super, sizeof(s));
 		if (i && le64_get(s.bytenr) == super_offset(0))
 			s.bytenr = le64_put(super_offset(i));
-		image.fs->super.csum->compute(s.fsid, SUPER_SIZE - sizeof(s.csum), s.csum);
+		image.fs->geometry.csum->compute(s.fsid, SUPER_SIZE - sizeof(s.csum), s.csum);
 		sparse_write(disk, at, &s, sizeof(s));
 	}
 }

@@ -153,7 +153,7 @@ static void try_block(uint64_t bytenr, uint8_t *block)
 {
 	const struct disk_header *h = (const struct disk_header *)block;
 	const uint64_t owner = le64_get(h->owner);
-	struct target t = { bytenr, block, image.fs->items.nodesize, image_tree_name(owner), "", "" };
+	struct target t = { bytenr, block, image.fs->geometry.nodesize, image_tree_name(owner), "", "" };
 
 	if (first(owner, h->level ? 0 : 1)) {
 		snprintf(t.type, sizeof(t.type), h->level ? "NODE" : "LEAF");
@@ -197,7 +197,7 @@ static void try_image(const char *path)
 	fields_of_super(super.bytes, each_value, &super);
 	for (size_t i = 0; i < image.num_blocks; i++) {
 		const struct node_ref ref = { image.blocks[i], NODE_ANY, 0, LEVELS_MAX, NULL };
-		uint8_t *block = malloc(image.fs->items.nodesize);
+		uint8_t *block = malloc(image.fs->geometry.nodesize);
 
 		if (block && !node_read_uncached(image.fs, &ref, block, NULL))
 			try_block(image.blocks[i], block);

@@ -32,7 +32,7 @@ static int take_text(void *ctx, const void *data, size_t len)
 /* Data of all extents, sector by sector. */
 static int read_data(struct btrkit_fs *fs, uint64_t *digest, struct btrkit_error *err)
 {
-	const uint32_t sector = fs->super.sectorsize;
+	const uint32_t sector = fs->geometry.sectorsize;
 	uint8_t *buf = malloc(sector);
 	struct tree_root root;
 	struct cursor c;

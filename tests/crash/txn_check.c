@@ -130,12 +130,12 @@ static int read_piece(struct btrkit_fs *fs, uint64_t logical, size_t len, uint8_
 static int read_extent(struct btrkit_fs *fs, const struct extent_item *ei, const struct kept_space *kept,
 		       struct digest *d, struct btrkit_error *err)
 {
-	uint8_t *buf = must(malloc(fs->items.nodesize));
+	uint8_t *buf = must(malloc(fs->geometry.nodesize));
 	struct copy copy;
 	int ret = 0;
 
 	for (uint64_t at = 0; !ret && at < ei->num_bytes; at += copy.length) {
-		const uint64_t left = ei->num_bytes - at, most = kept ? fs->super.sectorsize : fs->items.nodesize;
+		const uint64_t left = ei->num_bytes - at, most = kept ? fs->geometry.sectorsize : fs->geometry.nodesize;
 
 		ret = volume_map(fs->volume, ei->bytenr + at, left < most ? left : most, 0, &copy, err);
 		if (!ret && !(kept && kept_space_has(kept, ei->bytenr + at, copy.length)))

@@ -78,7 +78,7 @@ static bool to_old_root(struct log *log, const struct disks *before, struct even
 
 	if (btrkit_fs_open(&io, 1, NULL, &fs, NULL))
 		return false;
-	e.len = fs->super.nodesize;
+	e.len = fs->geometry.nodesize;
 	for (mirror = 0; !volume_map(fs->volume, fs->super.root, e.len, mirror, &copy, NULL); mirror++) {
 		e.offset = copy.physical;
 		if (e.kind == EVENT_WRITE)

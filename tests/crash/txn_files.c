@@ -87,16 +87,17 @@ static int put_inode(struct edit_tree *t, uint64_t inode, uint64_t generation, s
 static int put_sums(struct btrkit_txn *txn, const struct range *at, const uint8_t *bytes, struct btrkit_error *err)
 {
 	const struct btrkit_fs *fs = txn->fs;
-	const uint32_t sectors = (uint32_t)(at->length / fs->super.sectorsize), size = sectors * fs->super.csum->size;
-	uint8_t *sums = calloc(sectors, fs->super.csum->size);
+	const uint32_t sectors = (uint32_t)(at->length / fs->geometry.sectorsize);
+	const uint32_t size = sectors * fs->geometry.csum->size;
+	uint8_t *sums = calloc(sectors, fs->geometry.csum->size);
 	struct edit_tree *t;
 	int ret;
 
 	if (!sums)
 		exit(99);
 	for (uint32_t i = 0; i < sectors; i++)
-		fs->super.csum->compute(bytes + i * fs->super.sectorsize, fs->super.sectorsize,
-					sums + i * fs->super.csum->size);
+		fs->geometry.csum->compute(bytes + i * fs->geometry.sectorsize, fs->geometry.sectorsize,
+					sums + i * fs->geometry.csum->size);
 	ret = txn_tree(txn, OID_CSUM_TREE, &t, err);
 	if (!ret)
 		ret = edit_insert(t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, at->start), sums, size, err);

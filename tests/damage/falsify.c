@@ -73,7 +73,7 @@ static void print_super(const struct target *t, uint32_t at, uint32_t width)
 			if (btrkit_io_read(devices[d], super_offset(i), &s, sizeof(s), NULL))
 				die("cannot read a superblock");
 			memcpy((uint8_t *)&s + at, t->bytes + at, width);
-			image.fs->super.csum->compute(s.fsid, SUPER_SIZE - sizeof(s.csum), s.csum);
+			image.fs->geometry.csum->compute(s.fsid, SUPER_SIZE - sizeof(s.csum), s.csum);
 			print_run(d, super_offset(i), s.csum, sizeof(s.csum));
 			print_run(d, super_offset(i) + at, t->bytes + at, width);
 		}
@@ -82,11 +82,11 @@ static void print_super(const struct target *t, uint32_t at, uint32_t width)
 
 static void print_block(const struct target *t, uint32_t at, uint32_t width)
 {
-	const uint32_t size = image.fs->items.nodesize;
+	const uint32_t size = image.fs->geometry.nodesize;
 	uint8_t csum[CSUM_SIZE_MAX] = { 0 };
 	struct copy copy;
 
-	image.fs->super.csum->compute(t->bytes + CSUM_SIZE_MAX, size - CSUM_SIZE_MAX, csum);
+	image.fs->geometry.csum->compute(t->bytes + CSUM_SIZE_MAX, size - CSUM_SIZE_MAX, csum);
 	for (unsigned i = 0; !volume_map(image.fs->volume, t->place->bytenr, size, i, &copy, NULL); i++) {
 		unsigned d = 0;
 
@@ -115,7 +115,8 @@ static const uint8_t *other_bytes(const struct target *t, const uint8_t *base, s
 			       other + f.at :
 			       other + f.at + t->other->slot * slot_size - t->place->slot * slot_size;
 	}
-	if (!fields_slot_item(other, image.fs->items.nodesize, t->other->slot, &data, &size) || f.at + f.width > size)
+	if (!fields_slot_item(other, image.fs->geometry.nodesize, t->other->slot, &data, &size) ||
+	    f.at + f.width > size)
 		return NULL;
 	return data + f.at;
 }
@@ -181,10 +182,10 @@ static void take_block(uint64_t bytenr, uint8_t *block)
 	struct place p = { .owner = le64_get(h->owner), .kind = h->level ? 1 : 0, .block = block, .bytenr = bytenr };
 
 	add_place(&p);
-	for (p.slot = 0; p.slot < fields_slots(block, image.fs->items.nodesize); p.slot++) {
+	for (p.slot = 0; p.slot < fields_slots(block, image.fs->geometry.nodesize); p.slot++) {
 		uint8_t *data;
 		uint32_t size;
-		const struct disk_key *at = fields_slot_item(block, image.fs->items.nodesize, p.slot, &data, &size);
+		const struct disk_key *at = fields_slot_item(block, image.fs->geometry.nodesize, p.slot, &data, &size);
 
 		p.kind = 4096;
 		if (at)
@@ -218,7 +219,7 @@ static void try_place(const struct place *p, const struct place *other)
 		fields_of_header(p->block, each_value, &t);
 		return;
 	}
-	at = fields_slot_item(p->block, image.fs->items.nodesize, p->slot, &data, &size);
+	at = fields_slot_item(p->block, image.fs->geometry.nodesize, p->slot, &data, &size);
 	if (!at) {
 		snprintf(t.type, sizeof(t.type), "POINTER");
 		fields_of_slot(p->block, p->slot, each_value, &t);
@@ -288,7 +289,7 @@ int main(int argc, char **argv)
 	try_supers();
 	for (size_t i = 0; i < image.num_blocks; i++) {
 		const struct node_ref ref = { image.blocks[i], NODE_ANY, 0, LEVELS_MAX, NULL };
-		uint8_t *block = malloc(image.fs->items.nodesize);
+		uint8_t *block = malloc(image.fs->geometry.nodesize);
 
 		if (block && !node_read_uncached(image.fs, &ref, block, NULL))
 			take_block(image.blocks[i], block);

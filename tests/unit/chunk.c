@@ -32,7 +32,7 @@ static int take_block(void *ctx, uint64_t owner, unsigned level, const struct bt
 		      struct btrkit_error *err)
 {
 	struct world *w = ctx;
-	const uint32_t size = w->fs->super.nodesize;
+	const uint32_t size = w->fs->geometry.nodesize;
 	struct range r;
 	int ret;
 

@@ -230,7 +230,7 @@ void rig_put_super(struct written *w, uint64_t compat_ro, uint64_t cache_generat
 		assert_int_equal(btrkit_io_read(w->bytes, super_offset(mirror), &d, sizeof(d), NULL), 0);
 		d.compat_ro_flags = le64_put(compat_ro);
 		d.cache_generation = le64_put(cache_generation);
-		fs->super.csum->compute(d.fsid, SUPER_SIZE - sizeof(d.csum), d.csum);
+		fs->geometry.csum->compute(d.fsid, SUPER_SIZE - sizeof(d.csum), d.csum);
 		assert_int_equal(btrkit_io_write(w->bytes, super_offset(mirror), &d, sizeof(d), NULL), 0);
 	}
 	btrkit_fs_close(fs);

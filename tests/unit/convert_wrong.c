@@ -110,19 +110,19 @@ static void forge_on_disk(struct written *w, bool destroy)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs = written_open(w, 0);
 	const struct forger f = { .rules = &fs->rules };
-	uint8_t *block = calloc(1, fs->items.nodesize);
+	uint8_t *block = calloc(1, fs->geometry.nodesize);
 	struct tree_root root;
 	struct copy copy;
 
 	assert_non_null(block);
 	written_check(fs_find_root(fs, OID_FREE_SPACE_TREE, &root, NULL, &err), &err);
-	for (unsigned mirror = 0; !volume_map(fs->volume, root.bytenr, fs->items.nodesize, mirror, &copy, &err);
+	for (unsigned mirror = 0; !volume_map(fs->volume, root.bytenr, fs->geometry.nodesize, mirror, &copy, &err);
 	     mirror++) {
-		assert_int_equal(btrkit_io_read(w->bytes, copy.physical, block, fs->items.nodesize, NULL), 0);
+		assert_int_equal(btrkit_io_read(w->bytes, copy.physical, block, fs->geometry.nodesize, NULL), 0);
 		assert_true(forge(&f, block));
 		if (destroy)
-			memset(block, 0, fs->items.nodesize);
-		assert_int_equal(btrkit_io_write(w->bytes, copy.physical, block, fs->items.nodesize, NULL), 0);
+			memset(block, 0, fs->geometry.nodesize);
+		assert_int_equal(btrkit_io_write(w->bytes, copy.physical, block, fs->geometry.nodesize, NULL), 0);
 	}
 	free(block);
 	btrkit_fs_close(fs);

@@ -51,7 +51,7 @@ static int take_block(void *ctx, uint64_t owner, unsigned level, const struct bt
 	(void)first;
 	(void)err;
 	assert_int_equal(owner, OID_FREE_SPACE_TREE);
-	*bytenr = BASE + w->next_block++ * w->fs->items.nodesize;
+	*bytenr = BASE + w->next_block++ * w->fs->geometry.nodesize;
 	return 0;
 }
 

@@ -62,7 +62,7 @@ static void damage(unsigned i)
 		must(btrkit_io_read(copy.io, copy.physical, block, sizeof(block), &err));
 		block[offset + offsetof(struct disk_dir_item, type)] = 77;
 		memset(block, 0, 32);
-		fs->super.csum->compute(block + 32, sizeof(block) - 32, block);
+		fs->geometry.csum->compute(block + 32, sizeof(block) - 32, block);
 		must(btrkit_io_write(copy.io, copy.physical, block, sizeof(block), &err));
 	}
 	cursor_release(&c);

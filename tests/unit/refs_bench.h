@@ -126,7 +126,7 @@ static inline struct extent_ref shared_ref(uint64_t parent)
 
 static inline void change_block(struct bench *b, uint64_t bytenr, const struct extent_ref *ref, int add, int expected)
 {
-	const struct extent_change c = { bytenr, b->fs->super.nodesize, false, 0, *ref, add };
+	const struct extent_change c = { bytenr, b->fs->geometry.nodesize, false, 0, *ref, add };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	assert_int_equal(refs_change(b->txn->refs, &c, &err), expected);

@@ -187,7 +187,7 @@ static void thin_out(struct scene *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_key at = KEY(0, 0, 0);
-	const uint32_t third = leaf_room(s->fs->super.nodesize) / 3;
+	const uint32_t third = leaf_room(s->fs->geometry.nodesize) / 3;
 	struct tree_root root;
 	struct root_item item;
 	struct cursor c;

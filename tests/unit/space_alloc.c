@@ -67,7 +67,9 @@ static void read_extents(struct world *w)
 
 		if (!tree_block && c.item.key.type != KEY_EXTENT_ITEM)
 			continue;
-		set(w, &(struct range){ c.item.key.objectid, tree_block ? w->fs->super.nodesize : c.item.key.offset },
+		set(w,
+		    &(struct range){ c.item.key.objectid,
+				     tree_block ? w->fs->geometry.nodesize : c.item.key.offset },
 		    FREE, USED);
 	}
 	assert_int_equal(ret, 1);
@@ -276,7 +278,7 @@ static void step(struct world *w, struct held *h, int8_t *changes)
 
 	if (!h->state) {
 		const bool data = pick(2);
-		const uint64_t size = data ? (1 + pick(40)) * SECTOR : w->fs->super.nodesize;
+		const uint64_t size = data ? (1 + pick(40)) * SECTOR : w->fs->geometry.nodesize;
 
 		if (space_alloc(w->space, data ? BG_DATA : BG_METADATA, size, size, data ? SECTOR : size, &h->range,
 				NULL))
@@ -403,6 +405,7 @@ static void mistakes_are_told(void **state)
 
 static int use(struct btrkit_fs *fs)
 {
+	const uint32_t size = fs->geometry.nodesize;
 	struct space_change *changes;
 	struct space *s;
 	struct range r;
@@ -413,7 +416,7 @@ static int use(struct btrkit_fs *fs)
 		return ret;
 	ret = space_begin(s, NULL, NULL);
 	for (unsigned i = 0; i < 20 && !ret; i++) {
-		ret = space_alloc(s, BG_METADATA, fs->super.nodesize, fs->super.nodesize, fs->super.nodesize, &r, NULL);
+		ret = space_alloc(s, BG_METADATA, size, size, size, &r, NULL);
 		if (!ret)
 			ret = space_enter(s, &r, NULL);
 		if (!ret && i % 2)

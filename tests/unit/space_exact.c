@@ -179,7 +179,7 @@ static void wrong_ranges_are_refused(void **state)
 	space_dec_ro(w.data);
 	assert_int_equal(space_alloc_exact(w.space, &r, NULL), 0);
 	/* What the last commit uses: the superblock says where the chunk tree is. */
-	r = (struct range){ w.fs->chunk_tree.bytenr, w.fs->super.nodesize };
+	r = (struct range){ w.fs->chunk_tree.bytenr, w.fs->geometry.nodesize };
 	system = space_group_of(w.space, r.start);
 	assert_int_equal(space_alloc_exact(w.space, &r, &err), -EBUSY);
 	/* If the map is wrong, the extent tree of the last commit still says so. */

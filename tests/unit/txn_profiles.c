@@ -543,7 +543,7 @@ static void mirrors_of_others_are_replaced(void **state)
 	there = before;
 	there.fsid[0] ^= 1;
 	there.dev_item.fsid[0] ^= 1;
-	fs->super.csum->compute(there.fsid, SUPER_SIZE - sizeof(there.csum), there.csum);
+	fs->geometry.csum->compute(there.fsid, SUPER_SIZE - sizeof(there.csum), there.csum);
 	rig_check(super_decode(&there, super_offset(1), &checked, &err), &err);
 	sparse_write(r.at[1], super_offset(1), &there, sizeof(there));
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);

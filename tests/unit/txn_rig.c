@@ -274,7 +274,7 @@ void rig_hold(struct rig *r)
 
 		if (!tree_block && c.item.key.type != KEY_EXTENT_ITEM)
 			continue;
-		for (end = from + (tree_block ? fs->super.nodesize : c.item.key.offset); from < end;)
+		for (end = from + (tree_block ? fs->geometry.nodesize : c.item.key.offset); from < end;)
 			from += hold_piece(r, fs, from, end, false);
 	}
 	assert_int_equal(ret, 1);

@@ -128,7 +128,7 @@ static void blocks_go_elsewhere(void **state)
 		written_check(txn_inc_ro(w.txn, old, &err), &err);
 		g = group_of(&w, types[i]);
 		assert_non_null(g);
-		assert_int_equal(space_count(w.txn->space, types[i], w.fs->super.nodesize, 8, &n, NULL), 0);
+		assert_int_equal(space_count(w.txn->space, types[i], w.fs->geometry.nodesize, 8, &n, NULL), 0);
 		assert_int_equal(n, 8);
 		written_commit(w.txn);
 		written_verify(&w.bytes);
@@ -140,7 +140,7 @@ static void blocks_go_elsewhere(void **state)
 			;
 		assert_int_equal(err.err, -ENOSPC);
 		assert_int_equal(g->read_only, 0);
-		assert_int_equal(space_count(w.txn->space, types[i], w.fs->super.nodesize, 4, &n, NULL), 0);
+		assert_int_equal(space_count(w.txn->space, types[i], w.fs->geometry.nodesize, 4, &n, NULL), 0);
 		assert_int_equal(n, 4);
 		written_commit(w.txn);
 		written_verify(&w.bytes);

@@ -28,7 +28,7 @@ static bool sum_fits(const struct sectors *s, size_t i, const uint8_t *data)
 	const struct item_ctx *items = &s->d->c->items;
 	uint8_t sum[CSUM_SIZE_MAX];
 
-	s->d->c->fs->super.csum->compute(data, items->sectorsize, sum);
+	s->d->c->fs->geometry.csum->compute(data, items->sectorsize, sum);
 	return !memcmp(sum, s->p->sums + i * items->csum_size, items->csum_size);
 }
 

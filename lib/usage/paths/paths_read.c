@@ -59,7 +59,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 {
 	const struct reading *g = ctx;
 	struct paths_batch *b = slot;
-	const size_t size = b->pw->w.fs->items.nodesize;
+	const size_t size = b->pw->w.fs->geometry.nodesize;
 	int ret;
 
 	b->found.n = b->names.n = b->ranges.n = 0;
@@ -97,7 +97,7 @@ static int create_batches(struct reading *g, struct btrkit_error *err)
 		b->leaves = calloc(blocks, sizeof(*b->leaves));
 		b->want = calloc(blocks, sizeof(*b->want));
 		b->ok = calloc(blocks, sizeof(*b->ok));
-		b->buf = io_buffer(blocks * w->fs->items.nodesize);
+		b->buf = io_buffer(blocks * w->fs->geometry.nodesize);
 		g->slots[i] = b;
 		if (!b->leaves || !b->want || !b->ok || !b->buf)
 			return err_nomem(err);
@@ -127,7 +127,7 @@ static void fill_batch(struct paths_batch *b, struct paths_subvolume *s, const s
 {
 	const size_t most = usage_batch_blocks(&b->pw->w), left = leaves->list.n - from;
 	const struct sweep_leaf *leaf = (const struct sweep_leaf *)leaves->list.at + from;
-	const uint64_t size = b->pw->w.fs->items.nodesize;
+	const uint64_t size = b->pw->w.fs->geometry.nodesize;
 
 	b->subvolume = s;
 	b->n = left < most ? left : most;

@@ -446,7 +446,7 @@ static void try_wrong(struct world *w, struct model *m, struct edit_tree *t)
 		ret = edit_replace(t, &absent.key, absent.data, absent.size, &err) == -ENOENT;
 		break;
 	case 3:
-		ret = edit_insert(t, &absent.key, absent.data, leaf_room(w->fs->items.nodesize), &err) == -EINVAL;
+		ret = edit_insert(t, &absent.key, absent.data, leaf_room(w->fs->geometry.nodesize), &err) == -EINVAL;
 		break;
 	}
 	if (!ret)
@@ -574,7 +574,7 @@ int main(int argc, char **argv)
 	for (int i = 5; i < argc; i++)
 		parse_model(&w, argv[i]);
 	w.fs = reopened(&w, true);
-	w.max_size = leaf_room(w.fs->items.nodesize) - (uint32_t)sizeof(struct disk_item);
+	w.max_size = leaf_room(w.fs->geometry.nodesize) - (uint32_t)sizeof(struct disk_item);
 	for (size_t i = 0; i < w.num_models; i++)
 		read_tree(&w, w.fs, &w.models[i], false);
 	while (w.count[INSERTED] + w.count[DELETED] < most)

@@ -112,11 +112,11 @@ static void free_piece(struct file *f, const struct piece *p)
 
 static void add_piece(struct file *f, uint64_t at)
 {
-	const uint64_t size = (1 + roll(f, 8)) * f->txn->fs->super.sectorsize;
+	const uint64_t size = (1 + roll(f, 8)) * f->txn->fs->geometry.sectorsize;
 	struct disk_file_extent d = { .generation = le64_put(f->txn->generation), .type = FILE_EXTENT_PREALLOC };
 	struct piece p = { .at = at };
 
-	must(txn_alloc_data(f->txn, f->txn->fs->super.sectorsize, size, &p.extent, &err), "allocating");
+	must(txn_alloc_data(f->txn, f->txn->fs->geometry.sectorsize, size, &p.extent, &err), "allocating");
 	d.disk_bytenr = le64_put(p.extent.start);
 	d.ram_bytes = d.disk_num_bytes = d.num_bytes = le64_put(p.extent.length);
 	must(edit_insert(f->tree, &KEY(f->inode, KEY_EXTENT_DATA, at), &d, sizeof(d), &err), "inserting");
@@ -129,7 +129,7 @@ static void add_pieces(struct file *f, uint64_t n)
 {
 	uint64_t at = f->n ? f->pieces[f->n - 1].at + f->pieces[f->n - 1].extent.length : 0;
 
-	for (uint64_t i = 0; i < n; i++, at += 8 * f->txn->fs->super.sectorsize)
+	for (uint64_t i = 0; i < n; i++, at += 8 * f->txn->fs->geometry.sectorsize)
 		add_piece(f, at);
 }
 

@@ -167,7 +167,7 @@ static void told_add(struct told *t, uint64_t start, uint64_t length)
 
 static struct told told_of(const struct image *image, const struct items *items, const struct block_group *g)
 {
-	const uint32_t sector = image->fs->items.sectorsize;
+	const uint32_t sector = image->fs->geometry.sectorsize;
 	const size_t from = items_from(items, g->start), to = items_from(items, g->start + g->length);
 	struct told t = { 0 };
 
@@ -200,7 +200,7 @@ static struct {
 
 static void count_group(const struct image *image, const struct block_group *g, const struct told *t)
 {
-	const struct free_space_thresholds limits = free_space_thresholds(g->length, image->fs->items.sectorsize);
+	const struct free_space_thresholds limits = free_space_thresholds(g->length, image->fs->geometry.sectorsize);
 
 	count.groups++;
 	count.ranges += t->n;
@@ -212,7 +212,8 @@ static void count_group(const struct image *image, const struct block_group *g, 
 	count.mixed += (g->flags & (BG_DATA | BG_METADATA)) == (BG_DATA | BG_METADATA);
 	count.metadata += !(g->flags & BG_DATA);
 	count.between += limits.low && t->count >= limits.low && t->count <= limits.high;
-	count.short_bitmaps += t->bitmaps && g->length % (8ull * FREE_SPACE_BITMAP_BYTES * image->fs->items.sectorsize);
+	count.short_bitmaps +=
+		t->bitmaps && g->length % (8ull * FREE_SPACE_BITMAP_BYTES * image->fs->geometry.sectorsize);
 }
 
 static void compare_ranges(const struct image *image, const struct block_group *g, const struct told *theirs,
@@ -256,7 +257,7 @@ static void compare_items(const char *what, const struct items *a, const struct 
 /* Compares a group of the image with other items for it; the form may differ only if it depends on history. */
 static void compare_group(const struct image *image, const struct block_group *g, const struct items *other)
 {
-	const uint32_t sector = image->fs->items.sectorsize;
+	const uint32_t sector = image->fs->geometry.sectorsize;
 	const struct free_space_thresholds limits = free_space_thresholds(g->length, sector);
 	struct told theirs = told_of(image, &image->tree, g), ours = told_of(image, other, g);
 
@@ -291,7 +292,7 @@ static int place(void *ctx, unsigned level, uint64_t index, uint64_t *bytenr, st
 	const struct image *image = ctx;
 
 	(void)err;
-	*bytenr = (level + 1) * (1ull << 50) + index * image->fs->items.nodesize;
+	*bytenr = (level + 1) * (1ull << 50) + index * image->fs->geometry.nodesize;
 	return 0;
 }
 
@@ -300,12 +301,12 @@ static struct items built; /* filled by take_block() */
 static int take_block(void *ctx, uint64_t bytenr, const void *block, struct btrkit_error *err)
 {
 	const struct image *image = ctx;
-	struct node *n = more(NULL, 1, sizeof(*n) + image->fs->items.nodesize);
+	struct node *n = more(NULL, 1, sizeof(*n) + image->fs->geometry.nodesize);
 
 	(void)bytenr;
 	(void)err;
 	n->data = (uint8_t *)(n + 1);
-	memcpy(n->data, block, image->fs->items.nodesize);
+	memcpy(n->data, block, image->fs->geometry.nodesize);
 	for (uint32_t i = 0; !node_header(n)->level && i < le32_get(node_header(n)->nritems); i++) {
 		const struct item item = leaf_item(n, i);
 
@@ -333,7 +334,7 @@ static void build(struct image *image)
 
 	must(bulk_create(&config, &b, &err), image->path, &err);
 	must(extent_ranges_begin(&ranges, image->fs, &image->groups, &err), image->path, &err);
-	must(free_space_build(&ranges, image->fs->items.sectorsize, b, &told, &err), image->path, &err);
+	must(free_space_build(&ranges, image->fs->geometry.sectorsize, b, &told, &err), image->path, &err);
 	must(bulk_finish(b, &root, &err), image->path, &err);
 	extent_ranges_release(&ranges);
 	bulk_destroy(b);
@@ -366,7 +367,7 @@ static void inverse(struct image *image)
 				continue;
 			if (key->objectid > at)
 				told_add(&left, at, key->objectid - at);
-			at = key->objectid + (skinny ? image->fs->items.nodesize : key->offset);
+			at = key->objectid + (skinny ? image->fs->geometry.nodesize : key->offset);
 		}
 		if (at < g->start + g->length)
 			told_add(&left, at, g->start + g->length - at);

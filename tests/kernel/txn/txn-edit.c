@@ -214,7 +214,7 @@ static uint64_t end_of_file(const struct edit *e, size_t i, const struct file_pl
 	 */
 	if (!(e->fs->super.incompat & INCOMPAT_NO_HOLES) && end != e->inodes[i].size)
 		return UINT64_MAX;
-	if (!S_ISREG(e->inodes[i].mode) || e->inodes[i].size % e->fs->super.sectorsize || end > SIZE_MAX_OF_FILE)
+	if (!S_ISREG(e->inodes[i].mode) || e->inodes[i].size % e->fs->geometry.sectorsize || end > SIZE_MAX_OF_FILE)
 		return UINT64_MAX;
 	return end;
 }
@@ -269,7 +269,7 @@ static void clone_extent(struct edit *e, size_t from, size_t to)
 
 static void put_data(struct edit *e, const struct range *r, uint8_t byte)
 {
-	const uint32_t sector = e->fs->super.sectorsize, csum = e->fs->super.csum->size;
+	const uint32_t sector = e->fs->geometry.sectorsize, csum = e->fs->geometry.csum->size;
 	const uint32_t n = (uint32_t)(r->length / sector);
 	uint8_t *data = malloc(r->length), *sums = malloc((size_t)n * csum);
 	struct edit_tree *t = NULL;
@@ -279,7 +279,7 @@ static void put_data(struct edit *e, const struct range *r, uint8_t byte)
 	memset(data, byte, r->length);
 	check(txn_write_data(e->txn, r->start, data, r->length, &error), "data");
 	for (uint32_t i = 0; i < n; i++)
-		e->fs->super.csum->compute(data + (size_t)i * sector, sector, sums + (size_t)i * csum);
+		e->fs->geometry.csum->compute(data + (size_t)i * sector, sector, sums + (size_t)i * csum);
 	check(txn_tree(e->txn, OID_CSUM_TREE, &t, &error), "checksum tree");
 	check(edit_insert(t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, r->start), sums, n * csum, &error), "checksums");
 	free(data);
@@ -289,7 +289,7 @@ static void put_data(struct edit *e, const struct range *r, uint8_t byte)
 static void write_extent(struct edit *e, size_t i)
 {
 	static struct file_place places[EXTENTS_MAX];
-	const uint64_t sector = e->fs->super.sectorsize;
+	const uint64_t sector = e->fs->geometry.sectorsize;
 	const uint64_t end = end_of_file(e, i, places, list_extents(e, e->numbers[i], places));
 	const uint8_t byte = (uint8_t)(1 + rnd(255));
 	struct file_place p = { .extent = { .type = FILE_EXTENT_REG } };
@@ -366,7 +366,7 @@ static void change_chunks(struct edit *e)
 	int ret = 0;
 
 	if (rnd(2)) {
-		check(space_count(s, BG_METADATA, e->fs->super.nodesize, UINT64_MAX, &pieces, &error), "count");
+		check(space_count(s, BG_METADATA, e->fs->geometry.nodesize, UINT64_MAX, &pieces, &error), "count");
 		ret = txn_reserve(e->txn, pieces, &error);
 		check(ret == -ENOSPC ? 0 : ret, "reserve");
 		chunks_made += !ret;
