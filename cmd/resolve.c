@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/cmd.h"
+#include "cmd/fold.h"
 #include "lib/print/references.h"
 
 enum {
@@ -33,9 +34,11 @@ struct request {
 	enum btrkit_format format;
 	struct cmd_devices devices;
 	uint64_t number; /* the address or inode */
+	struct cmd_fold fold;
+	bool damaged; /* something is missing from the output */
 };
 
-typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+typedef int (*print_fn)(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 			struct btrkit_error *err);
 
 static void take_option(const struct command *cmd, struct request *req, int c)
@@ -62,7 +65,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 static int run(const struct command *cmd, int argc, char **argv, const char *what, print_fn print)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct request req = { 0 };
+	struct request req = { .fold = { .cmd = cmd, .all = true, .advise = true } };
 	struct cmd_output out = { 0 };
 	int c, status = EXIT_FAILED;
 	struct btrkit_fs *fs;
@@ -72,17 +75,33 @@ static int run(const struct command *cmd, int argc, char **argv, const char *wha
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(cmd, &req, c);
 	cmd_check_args(cmd, argc, 2, 2);
-	req.devices.at[0] = argv[optind];
+	req.fold.device = req.devices.at[0] = argv[optind];
 	req.number = cmd_number(cmd, what, argv[optind + 1], true);
 	fs = cmd_files_open(cmd, &req.devices);
-	if (fs)
-		status = cmd_end(cmd, req.devices.at[0], &out, print(fs, &req, &out, &err), &err);
+	if (fs) {
+		const int ret = print(fs, &req, &out, &err);
+
+		cmd_fold_end(&req.fold);
+		status = cmd_end(cmd, req.devices.at[0], &out, ret, &err);
+	}
+	if (!status && req.damaged)
+		status = EXIT_FAILED;
 	btrkit_fs_close(fs);
 	cmd_devices_end(&req.devices);
 	return status;
 }
 
-static int print_logical(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+/* A btrkit_lost_fn. */
+static int tell_lost(void *ctx, const struct btrkit_error *what)
+{
+	struct request *req = ctx;
+
+	req->damaged = true;
+	cmd_fold_tell(&req->fold, NULL, 0, what);
+	return 0;
+}
+
+static int print_logical(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 			 struct btrkit_error *err)
 {
 	return print_logical_references(fs, req->number, req->flags, req->format, cmd_write, out, err);
@@ -93,13 +112,13 @@ static int run_logical(const struct command *cmd, int argc, char **argv)
 	return run(cmd, argc, argv, "ADDRESS", print_logical);
 }
 
-static int print_inode(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+static int print_inode(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 		       struct btrkit_error *err)
 {
 	uint64_t root;
 	int ret = cmd_find_subvolume(fs, req->subvol, &root, err);
 
-	return ret ? ret : print_inode_paths(fs, root, req->number, req->format, cmd_write, out, err);
+	return ret ? ret : print_inode_paths(fs, root, req->number, req->format, tell_lost, req, cmd_write, out, err);
 }
 
 static int run_inode(const struct command *cmd, int argc, char **argv)

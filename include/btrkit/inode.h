@@ -76,13 +76,38 @@ typedef int (*btrkit_path_fn)(void *ctx, const char *path, size_t len);
 
 /**
  * Calls a function for each path of an inode within its subvolume, one for each of its names, in key order. An unlinked
- * inode has none; the root directory has one, the empty path.
+ * inode has none; the root directory has one, the empty path. The first name that cannot be read ends the calls.
  *
  * @return 0; -ENOENT: no such subvolume or inode; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_path_fn fn, void *ctx,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Receives what is missing from a listing, valid only during the call. Returns 0 to go on behind it, or a negative
+ * errno that stops the iteration.
+ *
+ * Since: 0.2
+ */
+typedef int (*btrkit_lost_fn)(void *ctx, const struct btrkit_error *what);
+
+/**
+ * Calls a function for each path of an inode, as btrkit_inode_paths() does, and goes on behind what cannot be read.
+ * Names whose INODE_REF or INODE_EXTREF is lost are found by the entries of directories, and so are those of
+ * directories on the way to the root. For that the whole tree of the subvolume is read, once for each kind, if
+ * something was lost.
+ *
+ * @param lost	called for each part that is missing, and for each name without a path. If references were lost, also in
+ *		the end, with the number of names that were found by DIR_ITEM or DIR_INDEX, and how many are still
+ *		missing by the link count of the inode
+ * @param ctx	passed to @p fn and @p lost
+ * @return as btrkit_inode_paths(), without errors that @p lost received; also what @p lost returned; 0 if the inode
+ *	   itself is in a lost block, so that it is not known whether it exists
+ * Since: 0.2
+ */
+int btrkit_inode_paths_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_path_fn fn,
+			      btrkit_lost_fn lost, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Objectid of the top-level subvolume, which every filesystem has and which contains all others. Since: 0.1 */
 #define BTRKIT_TOP_LEVEL 5
@@ -133,14 +158,6 @@ int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
  */
 int btrkit_inode_entries_after(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t after,
 			       btrkit_dir_entry_fn fn, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/**
- * Receives what is missing from a listing, valid only during the call. Returns 0 to go on behind it, or a negative
- * errno that stops the iteration.
- *
- * Since: 0.2
- */
-typedef int (*btrkit_lost_fn)(void *ctx, const struct btrkit_error *what);
 
 /**
  * Calls a function for each entry of a directory that can be read, as btrkit_inode_entries() does, and goes on behind

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/crc32c.h"
 #include "lib/base/err.h"
 #include "lib/base/text.h"
 #include "lib/format/items/files/dir.h"
@@ -14,6 +13,7 @@
 #include "lib/format/items/root.h"
 #include "lib/fs/dir.h"
 #include "lib/fs/inode.h"
+#include "lib/fs/lost_names.h"
 #include "lib/sweep/lost.h"
 
 /* DIR_ITEM items have hashes of 32 bits. */
@@ -23,42 +23,6 @@ void dir_lost_release(struct dir_lost *l)
 {
 	free(l->ranges.at);
 	*l = (struct dir_lost){ 0 };
-}
-
-/* Finds the index of a name in the references that have that key. @return 0; 1: there is no such reference; <0 */
-static int index_in(struct cursor *c, const struct btrkit_key *key, uint64_t dir, const struct dir_entry *d,
-		    uint64_t *ret, struct btrkit_error *err)
-{
-	struct inode_ref_iter it;
-	struct inode_ref ref;
-	int r = cursor_find(c, key, err);
-
-	if (r)
-		return r;
-	it = inode_ref_first(&c->item);
-	while (!(r = inode_ref_next(&it, &ref, err)))
-		if (ref.parent == dir && ref.name_len == d->name_len && !memcmp(ref.name, d->name, d->name_len)) {
-			*ret = ref.index;
-			break;
-		}
-	return r;
-}
-
-/* Finds the index of the name of an inode. @return 0; 1: there is no such reference; <0 */
-static int index_of_file(struct btrkit_fs *fs, const struct tree_root *root, uint64_t dir, const struct dir_entry *d,
-			 uint64_t *ret, struct btrkit_error *err)
-{
-	const uint64_t inode = d->location.objectid;
-	struct cursor c;
-	int r;
-
-	cursor_init(&c, fs, root);
-	r = index_in(&c, &KEY(inode, KEY_INODE_REF, dir), dir, d, ret, err);
-	if (r == 1)
-		r = index_in(&c, &KEY(inode, KEY_INODE_EXTREF, crc32c((uint32_t)dir, d->name, d->name_len)), dir, d,
-			     ret, err);
-	cursor_release(&c);
-	return r;
 }
 
 /* Finds the index of the name of a subvolume. @return 0; 1: there is no such reference; <0 */
@@ -102,7 +66,8 @@ static int was_lost(const struct cursor *c, uint64_t dir, struct dir_lost *l, co
 	if (d->location.type == KEY_ROOT_ITEM)
 		r = index_of_subvolume(c->fs, c->root.id, dir, d, index, &what);
 	else
-		r = index_of_file(c->fs, &c->root, dir, d, index, &what);
+		r = inode_name_index(c->fs, &c->root, d->location.objectid, dir, d->name, d->name_len, index,
+				     &what);
 	if (r == -ENOMEM)
 		return err_nomem(err);
 	l->unknown += !!r;

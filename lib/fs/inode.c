@@ -108,63 +108,6 @@ int btrkit_inode_find_target(struct btrkit_fs *fs, uint64_t root, const char *pa
 	return find(fs, root, path, true, ret, err);
 }
 
-/* Calls @fn for every name in an INODE_REF or INODE_EXTREF item. */
-static int name_paths(struct cursor *c, struct path_namer *namer, btrkit_path_fn fn, void *ctx,
-		      struct btrkit_error *err)
-{
-	struct inode_ref_iter it = inode_ref_first(&c->item);
-	struct inode_ref ref;
-	const char *path;
-	size_t len;
-	int ret;
-
-	while (!(ret = inode_ref_next(&it, &ref, err))) {
-		ret = path_namer_path(namer, ref.parent, ref.name, ref.name_len, &path, &len, err);
-		if (!ret)
-			ret = fn(ctx, path, len);
-		if (ret)
-			return ret;
-	}
-	return ret < 0 ? cursor_blame(c, ret, err) : 0;
-}
-
-static int list_paths(struct cursor *c, struct path_namer *namer, btrkit_path_fn fn, void *ctx,
-		      struct btrkit_error *err)
-{
-	uint64_t inode = c->item.key.objectid;
-	int ret;
-
-	/* The root directory's only reference is to itself. */
-	if (inode == OID_FIRST_FREE)
-		return fn(ctx, "", 0);
-	while (!(ret = cursor_next(c, err)) && c->item.key.objectid == inode && c->item.key.type <= KEY_INODE_EXTREF) {
-		if (c->item.key.type != KEY_INODE_REF && c->item.key.type != KEY_INODE_EXTREF)
-			continue;
-		ret = name_paths(c, namer, fn, ctx, err);
-		if (ret)
-			return ret;
-	}
-	return ret < 0 ? ret : 0;
-}
-
-int btrkit_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_path_fn fn, void *ctx,
-		       struct btrkit_error *err)
-{
-	struct path_namer *namer = NULL;
-	struct inode_item item;
-	struct cursor c;
-	int ret;
-
-	ret = inode_open(fs, root, inode, &c, &item, err);
-	if (!ret)
-		ret = path_namer_create(fs, &c.root, &namer, err);
-	if (!ret)
-		ret = list_paths(&c, namer, fn, ctx, err);
-	path_namer_destroy(namer);
-	cursor_release(&c);
-	return ret;
-}
-
 static int tell_extent(struct cursor *c, btrkit_file_extent_fn fn, void *ctx, struct btrkit_error *err)
 {
 	struct btrkit_file_extent x;

@@ -8,6 +8,7 @@
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
 #include "lib/format/items/files/inode.h"
+#include "lib/fs/lost_names.h"
 #include "lib/tree/cursor.h"
 
 /*
@@ -27,8 +28,20 @@ struct kept_dir {
 	char path[]; /* ends in a slash unless empty */
 };
 
+/* A directory whose reference is lost, with its name by an entry. */
+struct lost_dir {
+	uint64_t inode, parent;
+	UT_hash_handle hh;
+	uint16_t len;
+	uint8_t name[];
+};
+
 struct path_namer {
 	struct cursor cursor;
+	bool around;		/* find lost names */
+	bool searched;		/* the table has been filled */
+	struct lost_dir *lost;
+	size_t lost_bytes;
 	struct kept_dir *kept;
 	size_t kept_bytes;
 	/* A path is built from back to front at the end of the buffer. */
@@ -60,12 +73,29 @@ static void forget_all(struct path_namer *n)
 	n->kept_bytes = 0;
 }
 
+static void forget_lost(struct path_namer *n)
+{
+	struct lost_dir *dir, *next;
+
+	HASH_ITER(hh, n->lost, dir, next)
+	{
+		HASH_DEL(n->lost, dir);
+		free(dir);
+	}
+}
+
+void path_namer_go_around(struct path_namer *n)
+{
+	n->around = true;
+}
+
 struct path_namer *path_namer_destroy(struct path_namer *n)
 {
 	if (!n)
 		return NULL;
 	cursor_release(&n->cursor);
 	forget_all(n);
+	forget_lost(n);
 	free(n->buf);
 	free(n);
 	return NULL;
@@ -116,8 +146,51 @@ static void keep(struct path_namer *n, uint64_t inode, size_t behind)
 		n->kept_bytes += len;
 }
 
-/* Finds the name and parent of a directory, which has only one name. */
-static int find_name(struct path_namer *n, uint64_t inode, struct inode_ref *ret, struct btrkit_error *err)
+/* A lost_name_fn. What is beyond the limits stays without a name. */
+static int keep_lost(void *ctx, const struct lost_name *name)
+{
+	struct path_namer *n = ctx;
+	struct lost_dir *dir;
+
+	HASH_FIND(hh, n->lost, &name->inode, sizeof(name->inode), dir);
+	if (dir || HASH_COUNT(n->lost) >= KEPT_MAX || n->lost_bytes + name->len > KEPT_BYTES_MAX)
+		return 0;
+	dir = malloc(sizeof(*dir) + name->len);
+	if (!dir)
+		return -ENOMEM;
+	dir->inode = name->inode;
+	dir->parent = name->dir;
+	dir->len = (uint16_t)name->len;
+	memcpy(dir->name, name->name, name->len);
+	HASH_ADD(hh, n->lost, inode, sizeof(dir->inode), dir);
+	if (!dir->hh.tbl) {
+		free(dir);
+		return -ENOMEM;
+	}
+	n->lost_bytes += name->len;
+	return 0;
+}
+
+/* Finds the name of a directory whose reference is lost. @return 0; 1: none is known; -ENOMEM */
+static int find_lost(struct path_namer *n, uint64_t inode, struct inode_ref *ret, struct btrkit_error *err)
+{
+	const struct lost_dir *dir;
+
+	/* All at once, since that reads the whole tree. */
+	if (!n->searched) {
+		if (lost_names_each(n->cursor.fs, &n->cursor.root, 0, keep_lost, n, NULL))
+			return err_nomem(err);
+		n->searched = true;
+	}
+	HASH_FIND(hh, n->lost, &inode, sizeof(inode), dir);
+	if (!dir)
+		return 1;
+	*ret = (struct inode_ref){ .parent = dir->parent, .name = dir->name, .name_len = dir->len };
+	return 0;
+}
+
+/* Finds the name and parent of a directory by its reference. */
+static int read_name(struct path_namer *n, uint64_t inode, struct inode_ref *ret, struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(inode, KEY_INODE_REF, 0);
 	struct inode_ref_iter it;
@@ -136,6 +209,20 @@ static int find_name(struct path_namer *n, uint64_t inode, struct inode_ref *ret
 	r = err_corrupt(err, NULL, "directory inode %" PRIu64 " has no name", inode);
 	err_at_tree(err, n->cursor.root.id);
 	return r;
+}
+
+/* Finds the name and parent of a directory, which has only one name. */
+static int find_name(struct path_namer *n, uint64_t inode, struct inode_ref *ret, struct btrkit_error *err)
+{
+	const int r = read_name(n, inode, ret, err);
+	int found;
+
+	if (!r || r == -ENOMEM || !n->around)
+		return r;
+	found = find_lost(n, inode, ret, err);
+	if (!found && err)
+		*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	return found == 1 ? r : found;
 }
 
 int path_namer_path(struct path_namer *n, uint64_t parent, const void *name, size_t name_len, const char **path,

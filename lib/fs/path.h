@@ -40,6 +40,12 @@ int path_namer_create(struct btrkit_fs *fs, const struct tree_root *root, struct
 struct path_namer *path_namer_destroy(struct path_namer *n);
 
 /*
+ * From now on, directories whose INODE_REF is lost are named by the entries that lead to them. For that, the whole tree
+ * is read when the first of them is met. Of more than 8192 of them, the others stay without a name.
+ */
+void path_namer_go_around(struct path_namer *n);
+
+/*
  * Constructs the path, relative to the subvolume, of the name @name in directory @parent. The string belongs to the
  * namer and is valid until the next call.
  * @return 0; -EUCLEAN: a directory does not lead to the root; <0

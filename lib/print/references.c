@@ -18,6 +18,9 @@ struct paths {
 	struct emit *e;
 	struct btrkit_error *err;
 	unsigned flags;
+	btrkit_lost_fn lost; /* NULL: the first damage ends the work */
+	void *lost_ctx;
+	bool damaged;
 	/* The subvolume whose path is cached, followed by a slash unless it is empty. */
 	uint64_t root;
 	char *prefix;
@@ -134,6 +137,15 @@ static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 	return emit_failed(p->e);
 }
 
+/* A btrkit_lost_fn. */
+static int lose(void *ctx, const struct btrkit_error *what)
+{
+	struct paths *p = ctx;
+
+	p->damaged = true;
+	return p->lost(p->lost_ctx, what);
+}
+
 int print_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, enum btrkit_format format,
 				    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
@@ -150,10 +162,10 @@ int print_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned fl
 }
 
 int print_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,
-			     btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+		      btrkit_lost_fn lost, void *lost_ctx, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;
-	struct paths p = { .fs = fs, .e = &e, .err = err, .inode = inode };
+	struct paths p = { .fs = fs, .e = &e, .err = err, .lost = lost, .lost_ctx = lost_ctx, .inode = inode };
 	int ret;
 
 	ret = list_begin(&e, format, "inode-resolve", write, ctx, err);
@@ -161,8 +173,8 @@ int print_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum 
 		return ret;
 	ret = enter(&p, root);
 	if (!ret)
-		ret = btrkit_inode_paths(fs, root, inode, print_path, &p, err);
-	if (!ret && !p.printed)
+		ret = btrkit_inode_paths_around(fs, root, inode, print_path, lost ? lose : NULL, &p, err);
+	if (!ret && !p.printed && !p.damaged)
 		ret = err_set(err, BTRKIT_NOT_FOUND, "inode %" PRIu64 " of subvolume %" PRIu64 " has no name", inode,
 			      root);
 	free(p.prefix);

@@ -25,10 +25,12 @@ int print_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned fl
 /**
  * Prints the paths of an inode from the top level, in the same formats.
  *
- * @return 0; -EINVAL: unknown format; -ENOENT: no such subvolume or inode, or it has no name; what @p write returned;
- *	   -EUCLEAN, -EIO, -ENXIO, -ENOMEM
+ * @param lost	called with @p lost_ctx for what cannot be read, behind which it goes on. NULL: it ends there
+ * @return 0, also if there is no name because something was lost; -EINVAL: unknown format; -ENOENT: no such subvolume
+ *	   or inode, or it has no name; what @p write or @p lost returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  */
 int print_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,
-			     btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		      btrkit_lost_fn lost, void *lost_ctx, btrkit_write_fn write, void *ctx,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

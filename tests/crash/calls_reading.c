@@ -168,7 +168,8 @@ static int logical_references_print(struct caller *c)
 
 static int inode_paths_print(struct caller *c)
 {
-	return print_inode_paths(c->fs, calls_root(c), calls_inode(c), calls_format(c), calls_write, c, &c->err);
+	return print_inode_paths(c->fs, calls_root(c), calls_inode(c), calls_format(c), NULL, NULL, calls_write, c,
+				 &c->err);
 }
 
 static int subvolume_find(struct caller *c)

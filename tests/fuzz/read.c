@@ -30,6 +30,14 @@ static int touch(uint64_t *rows, const void *bytes, size_t len)
 	return *rows > ROWS_MAX || sum == UINT64_MAX ? -27 : 0;
 }
 
+/* A btrkit_lost_fn. */
+static int tell_lost(void *ctx, const struct btrkit_error *what)
+{
+	if (!what->message[0])
+		abort();
+	return touch(ctx, what->message, 1);
+}
+
 /* Problems reported on the way must have a message too. */
 static int tell(void *ctx, const char *path, size_t len, const struct btrkit_error *what)
 {
@@ -153,7 +161,11 @@ static void read_inode(struct btrkit_fs *fs, uint64_t root, uint64_t number, uin
 		return;
 	fuzz_ended(btrkit_inode_paths(fs, root, number, take_path, &rows, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	fuzz_ended(btrkit_inode_paths_around(fs, root, number, take_path, tell_lost, &rows, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(btrkit_inode_entries(fs, root, number, take_entry, &rows, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	fuzz_ended(btrkit_inode_entries_around(fs, root, number, take_entry, tell_lost, &rows, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(btrkit_inode_xattrs(fs, root, number, take_xattr, &rows, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A directory of which one leaf is lost: paths go by the other kind of item, but a single step never does; and each
- * allocation fails in turn while its names are listed (leaks are found by running this under AddressSanitizer).
+ * allocation fails in turn while its names are listed, or the paths of an inode whose references are lost (leaks are
+ * found by running this under AddressSanitizer).
  */
 #include "tests/unit/unit.h"
 
@@ -23,8 +24,11 @@
 static struct hostile h;
 static struct synthetic s;
 
-/* Damages both copies of the first leaf that has only items of this type. @return the number of items */
-static unsigned lose(uint8_t type)
+/*
+ * Damages both copies of the first leaf that has only items of these types. *@inode: of its last item.
+ * @return the number of items
+ */
+static unsigned lose_leaf(uint8_t lowest, uint8_t highest, uint64_t *inode)
 {
 	uint8_t block[SYN_NODESIZE];
 
@@ -33,9 +37,13 @@ static unsigned lose(uint8_t type)
 
 		syn_get(&s, at, 0, block);
 		n = le32_get(*(const le32 *)(block + 96));
-		while (!block[100] && i < n && n < 100 && block[HEADER_BYTES + 25 * i + 8] == type)
+		while (!block[100] && i < n && n < 100 && block[HEADER_BYTES + 25 * i + 8] >= lowest &&
+		       block[HEADER_BYTES + 25 * i + 8] <= highest)
 			i++;
 		if (block[100] || i < n || !n)
+			continue;
+		*inode = le64_get(*(const le64 *)(block + HEADER_BYTES + 25 * (n - 1)));
+		if (*inode < DIR)
 			continue;
 		block[SYN_NODESIZE - 1] ^= 1;
 		for (unsigned copy = 0; copy < 2; copy++)
@@ -46,11 +54,8 @@ static unsigned lose(uint8_t type)
 	return 0;
 }
 
-/* With a cache this small, every read of a block allocates. */
-static struct btrkit_fs *open_with_names(uint8_t type, uint64_t size, unsigned *lost)
+static void make_names(uint64_t size)
 {
-	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;
-	struct btrkit_fs *fs = NULL;
 	char name[80];
 
 	hostile_init(&h);
@@ -63,10 +68,26 @@ static struct btrkit_fs *open_with_names(uint8_t type, uint64_t size, unsigned *
 		hostile_name(&h, DIR, 2 + i, name, DIR + 1 + i, FT_REG);
 	}
 	hostile_create(&h, &s);
-	*lost = lose(type);
+}
+
+/* With a cache this small, every read of a block allocates. */
+static struct btrkit_fs *open_without_cache(void)
+{
+	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;
+	struct btrkit_fs *fs = NULL;
+
 	how.cache_bytes = 1;
 	assert_int_equal(syn_open(&s, &how, &fs, NULL), 0);
 	return fs;
+}
+
+static struct btrkit_fs *open_with_names(uint8_t type, uint64_t size, unsigned *lost)
+{
+	uint64_t inode;
+
+	make_names(size);
+	*lost = lose_leaf(type, type, &inode);
+	return open_without_cache();
 }
 
 static int count(void *ctx, const struct btrkit_dir_entry *e)
@@ -139,6 +160,50 @@ static void allocations_fail_in_turn(void **state)
 	hostile_free(&h);
 }
 
+static int check_path(void *ctx, const char *path, size_t len)
+{
+	char name[80];
+
+	snprintf(name, sizeof(name), "dir/" NAME, *(unsigned *)ctx);
+	assert_int_equal(len, strlen(name));
+	assert_memory_equal(path, name, len);
+	*(unsigned *)ctx += NAMES;
+	return 0;
+}
+
+static void paths_without_memory(void **state)
+{
+	struct btrkit_fs *fs;
+	uint64_t needed, inode;
+	unsigned n;
+	(void)state;
+
+	make_names(0);
+	lose_leaf(KEY_INODE_ITEM, KEY_INODE_EXTREF, &inode);
+	fs = open_without_cache();
+	n = (unsigned)(inode - DIR - 1);
+	memory_count(MEMORY_SUFFICES, false);
+	assert_int_equal(btrkit_inode_paths_around(fs, 5, inode, check_path, pass, &n, NULL), 0);
+	needed = memory_end();
+	assert_int_equal(n, inode - DIR - 1 + NAMES);
+	assert_int_not_equal(btrkit_inode_paths(fs, 5, inode, check_path, &n, NULL), 0);
+	for (uint64_t at = 0; at < 2 * needed; at++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		int ret;
+
+		n = (unsigned)(inode - DIR - 1);
+		memory_count(at / 2, at % 2);
+		ret = btrkit_inode_paths_around(fs, 5, inode, check_path, pass, &n, &err);
+		memory_end();
+		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
+			fail_msg("allocation %llu: %d: %s", (unsigned long long)at / 2, ret, err.message);
+		if (!ret && n != inode - DIR - 1 + NAMES)
+			fail_msg("allocation %llu: no path", (unsigned long long)at / 2);
+	}
+	btrkit_fs_close(fs);
+	hostile_free(&h);
+}
+
 static char told[sizeof(((struct btrkit_error *)0)->message)];
 
 static int keep(void *ctx, const struct btrkit_error *what)
@@ -185,6 +250,7 @@ int main(void)
 		cmocka_unit_test(a_single_step_needs_its_item),
 		cmocka_unit_test(allocations_fail_in_turn),
 		cmocka_unit_test(sizes_are_compared),
+		cmocka_unit_test(paths_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
