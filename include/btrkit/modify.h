@@ -18,9 +18,9 @@
  * lack of space, and nothing is retried.
  *
  * If one of these four errors, or -EBUSY, leaves a change half done, the transaction has failed. The same happens if
- * they come from a function that changes subvolumes or moves them, from btrkit_txn_flush(), or from a commit that
- * btrkit_txn_set_may_commit() allowed. Such a transaction can only be aborted: every other call on it, commits
- * included, returns the same error. btrkit_txn_failure() tells whether that is so.
+ * they come from btrkit_txn_flush(), or from a commit that btrkit_txn_set_may_commit() allowed. Such a transaction can
+ * only be aborted: every other call on it, commits included, returns the same error. btrkit_txn_failure() tells whether
+ * that is so.
  *
  * -EBUSY, which any function may return, means that another program has changed a superblock. Superblocks are compared
  * each time before data or tree blocks are written, because nothing keeps Linux from mounting an image file.

@@ -135,11 +135,16 @@ int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *chan
 	return failure_note_any(txn->failure, refs_change(txn->refs, change, err), err);
 }
 
-/* Space for data was allocated. If this fails, the transaction does. */
+/*
+ * Space for data was allocated. If it turns out to be in use, only this operation fails: the space is not allocated
+ * again before the commit. Any other failure is that of the transaction.
+ */
 static int new_data(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
 {
 	int ret = check_place(txn, r, err);
 
+	if (ret && !space_unalloc(txn->space, r, NULL))
+		return ret;
 	if (!ret)
 		ret = refs_new_extent(txn->refs, r, true, 0, NULL, err);
 	return failure_note_any(txn->failure, ret, err);

@@ -147,6 +147,8 @@ void delayed_lock_orphans(struct delayed_tree *t, struct delayed_locks *l);
 struct delayed_amount delayed_places(const struct delayed_locks *l);
 /* Whether an item has been changed since the locks were taken, be it half. */
 bool delayed_changed(const struct delayed_locks *l);
+/* Number of changes of delayed items in all trees since the transaction began. Requires exclusive use. */
+uint64_t delayed_num_changes(const struct delayed *d);
 void delayed_unlock(struct delayed_locks *l);
 
 /*

@@ -29,6 +29,16 @@ bool delayed_changed(const struct delayed_locks *l)
 	return l->n && count_changes(l) != l->changes;
 }
 
+uint64_t delayed_num_changes(const struct delayed *d)
+{
+	uint64_t sum = 0;
+
+	for (const struct delayed_tree *t = d->list; t; t = t->next)
+		for (unsigned i = 0; i < DELAYED_SHARDS; i++)
+			sum += t->shards[i].changes;
+	return sum;
+}
+
 struct delayed_amount delayed_places(const struct delayed_locks *l)
 {
 	const struct delayed_amount now = count_places(l);

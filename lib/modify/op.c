@@ -28,15 +28,6 @@ static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct 
 	return delayed_tree(op->d, root, &op->t, err);
 }
 
-/*
- * Records a fatal error of an exclusive operation in the transaction: the thread that commits may be another one. Such
- * an operation changes trees themselves, so nobody knows whether it has changed anything.
- */
-static int noticed(const struct op *op, int ret, const struct btrkit_error *err)
-{
-	return failure_note_fatal(op->txn->failure, ret, err);
-}
-
 /* Checked inside the gate or when exclusive: before that, the subvolume may still be deleted. */
 static int check_tree(const struct op *op, struct btrkit_error *err)
 {
@@ -81,16 +72,25 @@ static int begin_exclusive(struct op *op, const struct ticket_need *need, const 
 	int ret;
 
 	ticket_close(op->txn);
+	/* What fails half way in these has noted that already. */
 	ret = delayed_run_exclusive(op->d, err);
 	if (!ret)
 		ret = check_tree(op, err);
 	if (!ret)
 		ret = ticket_exclusive(op->txn, need, exclusive, err);
-	op->exclusive = true;
-	noticed(op, ret, err);
-	if (ret)
+	if (ret) {
 		sync_end_exclusive(&op->txn->sync);
-	return ret;
+		return ret;
+	}
+	op->exclusive = true;
+	op->edits = op->txn->overlay->edits;
+	op->delayed = delayed_num_changes(op->d);
+	return 0;
+}
+
+bool op_has_changed(const struct op *op)
+{
+	return op->txn->overlay->edits != op->edits || delayed_num_changes(op->d) != op->delayed;
 }
 
 int op_begin_exclusive(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
@@ -119,10 +119,12 @@ int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_er
 
 int op_end_exclusive(struct op *op, int ret, struct btrkit_error *err)
 {
+	/* As in op_end(). The thread that commits may be another one. */
+	if (ret && (ret == -EBUSY || op_has_changed(op)))
+		failure_note_fatal(op->txn->failure, ret, err);
 	/* No delayed item may be left without a reservation. */
 	if (!ret)
 		ret = delayed_run_exclusive(op->d, err);
-	noticed(op, ret, err);
 	ticket_exclusive_end(op->txn);
 	sync_end_exclusive(&op->txn->sync);
 	delayed_reader_release(&op->reader);

@@ -20,6 +20,7 @@ struct op {
 	struct disk_time now;
 	bool exclusive; /* exclusive: no locks are needed */
 	bool changed; /* something besides delayed items */
+	uint64_t edits, delayed; /* an exclusive operation: changes of trees and delayed items before it */
 };
 
 /*
@@ -46,6 +47,8 @@ int op_begin_nowhere(struct op *op, struct btrkit_txn *txn, const struct ticket_
  * @return 0; -ENOENT; <0
  */
 int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether an exclusive operation has begun to change a tree or to delay items: what fails before that fails alone. */
+bool op_has_changed(const struct op *op);
 /* Ends an exclusive operation, running the items that it has delayed. @return @ret; <0 */
 int op_end_exclusive(struct op *op, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*

@@ -159,10 +159,10 @@ static int make_tree(struct adding *a, const struct btrkit_new_subvolume *what, 
 	return ret ? ret : roots_link(txn, a->id, &a->place, err);
 }
 
-/* Ends a part that edits trees directly, or adds the entry for that: a failure halfway is fatal. */
+/* Ends a part that edits trees directly, or adds the entry for that: any failure halfway is fatal. */
 static int ended_in_trees(const struct adding *a, int ret, const struct btrkit_error *err)
 {
-	if (ret && a->id)
+	if (ret && op_has_changed(&a->op))
 		failure_note(a->op.txn->failure, ret, err);
 	return ret;
 }

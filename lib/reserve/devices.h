@@ -3,8 +3,7 @@
 #define BTRKIT_RESERVE_DEVICES_H
 
 /*
- * Devices that join, leave or change their size: as in space_device.h, but space for the changes is reserved first, and
- * an error that leaves the transaction half changed is noted, so that it can only be aborted.
+ * Devices that join, leave or change their size: as in space_device.h, but space for the changes is reserved first.
  *
  * The commit writes the superblock of a new device before those of the others, and clears those of one that leaves
  * after all others are durable. So the devices that the old or the new filesystem needs are complete whenever a crash

@@ -47,7 +47,7 @@ static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, stru
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
-	return failure_note_any(txn->failure, chunk_create(txn->space, &plan, &txn->super, &g, err), err);
+	return chunk_create(txn->space, &plan, &txn->super, &g, err);
 }
 
 /* Counts the free blocks in groups of a type, up to @enough. */
@@ -328,7 +328,7 @@ int txn_add_chunk(struct btrkit_txn *txn, uint64_t type, uint64_t profile, struc
 		r = chunk_plan_profile(txn->space, type, profile, &plan, err);
 	if (r)
 		return r;
-	r = failure_note_any(txn->failure, chunk_create(txn->space, &plan, &txn->super, &g, err), err);
+	r = chunk_create(txn->space, &plan, &txn->super, &g, err);
 	if (!r && ret)
 		*ret = g;
 	return r;

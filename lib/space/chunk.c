@@ -110,6 +110,20 @@ static void array_remove(struct disk_super *super, uint64_t logical)
 	super->sys_chunk_array_size = le32_put(used - size);
 }
 
+/* Number of bytes used on a device after @length more, or less. @return 0; -EUCLEAN: it cannot be */
+static int count_used(const struct disk_dev_item *d, uint64_t length, bool more, uint64_t *ret,
+		      struct btrkit_error *err)
+{
+	const uint64_t used = le64_get(d->bytes_used), total = le64_get(d->total_bytes);
+
+	if (more ? used > total || length > total - used : length > used)
+		return err_corrupt(err, "bytes_used", "device %" PRIu64 " of %" PRIu64 " bytes, %" PRIu64
+				   " used, cannot use %" PRIu64 " %s", le64_get(d->devid), total, used, length,
+				   more ? "more" : "less");
+	*ret = more ? used + length : used - length;
+	return 0;
+}
+
 /* Adds @length to the bytes used on a device, or subtracts it. */
 static int count_device(struct space *s, uint64_t devid, uint64_t length, bool more, struct disk_super *super,
 			struct btrkit_error *err)
@@ -130,12 +144,10 @@ static int count_device(struct space *s, uint64_t devid, uint64_t length, bool m
 	if (size != sizeof(d))
 		return err_corrupt(err, NULL, "device item of %" PRIu32 " bytes", size);
 	memcpy(&d, data, sizeof(d));
-	used = le64_get(d.bytes_used);
-	if (more ? length > le64_get(d.total_bytes) - used : length > used)
-		return err_corrupt(err, "bytes_used", "device %" PRIu64 " of %" PRIu64 " bytes, %" PRIu64
-				   " used, cannot use %" PRIu64 " %s", devid, le64_get(d.total_bytes), used, length,
-				   more ? "more" : "less");
-	d.bytes_used = le64_put(more ? used + length : used - length);
+	ret = count_used(&d, length, more, &used, err);
+	if (ret)
+		return ret;
+	d.bytes_used = le64_put(used);
 	memcpy(data, &d, sizeof(d));
 	if (le64_get(super->dev_item.devid) == devid)
 		super->dev_item.bytes_used = d.bytes_used;
@@ -163,26 +175,74 @@ static bool has_free_space_tree(const struct disk_super *super)
 	return free_space_tree_is_valid(le64_get(super->compat_ro_flags));
 }
 
+/* Bytes of a chunk in each of its stripes. */
+static uint64_t stripe_length(const struct chunk_plan *plan)
+{
+	const struct raid_shape shape = { plan->type, plan->num_stripes };
+
+	return plan->length / raid_data_stripes(&shape);
+}
+
+static struct btrkit_key chunk_key(uint64_t logical)
+{
+	return KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, logical);
+}
+
+static struct btrkit_key group_key(const struct block_group *g)
+{
+	return KEY(g->start, KEY_BLOCK_GROUP_ITEM, g->length);
+}
+
+/* Checks before the first edit that the items of a new chunk can be inserted, and those of its devices be changed. */
+static int check_new_items(struct space *s, const struct chunk_plan *plan, const struct block_group *g,
+			   const struct disk_super *super, struct btrkit_error *err)
+{
+	const struct btrkit_key chunk = chunk_key(plan->logical), group = group_key(g),
+				info = KEY(g->start, KEY_FREE_SPACE_INFO, g->length);
+	struct disk_dev_item d;
+	uint8_t uuid[16];
+	int ret = space_expect_item(s, OID_CHUNK_TREE, &chunk, false, err);
+
+	if (!ret)
+		ret = fs_chunk_tree_uuid(s->fs, uuid, err);
+	for (unsigned i = 0; !ret && i < plan->num_stripes; i++) {
+		const uint64_t devid = plan->stripes[i].devid;
+		const struct btrkit_key extent = KEY(devid, KEY_DEV_EXTENT, plan->stripes[i].physical);
+		uint64_t used, n = 0;
+
+		for (unsigned k = 0; k < plan->num_stripes; k++)
+			n += plan->stripes[k].devid == devid;
+		ret = space_expect_item(s, OID_DEV_TREE, &extent, false, err);
+		if (!ret)
+			ret = space_read_device(s, devid, &d, err);
+		if (!ret)
+			ret = count_used(&d, n * stripe_length(plan), true, &used, err);
+	}
+	if (!ret)
+		ret = space_expect_item(s, s->tree, &group, false, err);
+	if (ret || !has_free_space_tree(super))
+		return ret;
+	return space_expect_item(s, OID_FREE_SPACE_TREE, &info, false, err);
+}
+
 static int insert_items(struct space *s, const struct chunk_plan *plan, const struct item_bytes *item, uint32_t size,
 			const struct block_group *g, struct disk_super *super, struct btrkit_error *err)
 {
-	const struct raid_shape shape = { plan->type, plan->num_stripes };
-	const uint64_t length = plan->length / raid_data_stripes(&shape);
+	const struct btrkit_key chunk = chunk_key(plan->logical), group = group_key(g);
+	const uint64_t length = stripe_length(plan);
 	const struct disk_block_group d = { .chunk_objectid = le64_put(g->chunk_objectid),
 					    .flags = le64_put(g->flags) };
 	struct edit_tree *t;
 	int ret;
 
-	ret = space_insert_item(s, OID_CHUNK_TREE, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, plan->logical), item,
-				size, err);
+	ret = space_insert_item(s, OID_CHUNK_TREE, &chunk, item, size, err);
 	for (unsigned i = 0; !ret && i < plan->num_stripes; i++) {
 		ret = insert_dev_extent(s, plan, i, length, err);
 		if (!ret)
 			ret = count_device(s, plan->stripes[i].devid, length, true, super, err);
 	}
 	if (!ret)
-		ret = space_insert_item(s, s->tree, &KEY(g->start, KEY_BLOCK_GROUP_ITEM, g->length), &d, sizeof(d),
-					err);
+		ret = space_insert_item(s, s->tree, &group, &d, sizeof(d), err);
 	if (ret || !has_free_space_tree(super))
 		return ret;
 	ret = overlay_tree(s->overlay, OID_FREE_SPACE_TREE, &t, err);
@@ -221,7 +281,9 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 	chunk.stripes = item.stripes;
 	if (plan->type & BG_SYSTEM && !array_has_room(super, size))
 		return err_set(err, BTRKIT_NO_SPACE, "the superblock has no room for another system chunk");
-	r = volume_add_chunk(s->fs->volume, &chunk, err);
+	r = check_new_items(s, plan, &group, super, err);
+	if (!r)
+		r = volume_add_chunk(s->fs->volume, &chunk, err);
 	if (r)
 		return r;
 	r = space_add_group(s, &group, &g, err);
@@ -232,7 +294,7 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 	/* From here on, edits may take blocks of the new group. */
 	r = insert_items(s, plan, &item, size, &group, super, err);
 	if (r)
-		return r;
+		return space_edited(s, r, err);
 	if (plan->type & BG_SYSTEM)
 		array_add(super, plan->logical, &item, size);
 	set_features(super, plan->type);
@@ -289,13 +351,38 @@ static int reserve_gone(struct space *s, struct btrkit_error *err)
 	return 0;
 }
 
+/* Checks before the first edit that the items of a chunk can be deleted, and those of its devices be changed. */
+static int check_old_items(struct space *s, const struct space_group *g, const struct volume_chunk *c,
+			   struct btrkit_error *err)
+{
+	const struct btrkit_key chunk = chunk_key(c->logical), group = group_key(&g->item);
+	struct disk_dev_item d;
+	int ret = space_expect_item(s, OID_CHUNK_TREE, &chunk, true, err);
+
+	for (unsigned i = 0; !ret && i < c->num_stripes; i++) {
+		const uint64_t devid = c->stripes[i].devid;
+		const struct btrkit_key extent = KEY(devid, KEY_DEV_EXTENT, c->stripes[i].physical);
+		uint64_t used, n = 0;
+
+		for (unsigned k = 0; k < c->num_stripes; k++)
+			n += c->stripes[k].devid == devid;
+		ret = space_expect_item(s, OID_DEV_TREE, &extent, true, err);
+		if (!ret)
+			ret = space_read_device(s, devid, &d, err);
+		if (!ret)
+			ret = count_used(&d, n * c->stripe_length, false, &used, err);
+	}
+	return ret ? ret : space_expect_item(s, s->tree, &group, true, err);
+}
+
 static int delete_items(struct space *s, const struct space_group *g, const struct volume_chunk *c,
 			struct disk_super *super, struct btrkit_error *err)
 {
+	const struct btrkit_key chunk = chunk_key(c->logical), group = group_key(&g->item);
 	struct edit_tree *t;
 	int ret;
 
-	ret = space_delete_item(s, OID_CHUNK_TREE, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, c->logical), err);
+	ret = space_delete_item(s, OID_CHUNK_TREE, &chunk, err);
 	for (unsigned i = 0; !ret && i < c->num_stripes; i++) {
 		const struct volume_stripe *stripe = &c->stripes[i];
 
@@ -304,7 +391,7 @@ static int delete_items(struct space *s, const struct space_group *g, const stru
 			ret = count_device(s, stripe->devid, c->stripe_length, false, super, err);
 	}
 	if (!ret)
-		ret = space_delete_item(s, s->tree, &KEY(g->item.start, KEY_BLOCK_GROUP_ITEM, g->item.length), err);
+		ret = space_delete_item(s, s->tree, &group, err);
 	if (ret || !has_free_space_tree(super))
 		return ret;
 	ret = overlay_tree(s->overlay, OID_FREE_SPACE_TREE, &t, err);
@@ -334,12 +421,17 @@ int chunk_remove(struct space *s, struct space_group *g, struct disk_super *supe
 	chunk = volume_take_chunk(v, g->item.start);
 	if (!chunk)
 		return err_corrupt(err, NULL, "block group %" PRIu64 " has no chunk", g->item.start);
+	ret = check_old_items(s, g, chunk, err);
+	if (ret) {
+		volume_put_chunk(v, chunk);
+		return ret;
+	}
 	s->gone[s->num_gone++] = chunk;
 	space_touch(s, g);
 	g->removed = true;
 	ret = delete_items(s, g, chunk, super, err);
 	if (ret)
-		return ret;
+		return space_edited(s, ret, err);
 	if (chunk->type & BG_SYSTEM)
 		array_remove(super, chunk->logical);
 	clear_features(s, g, super);

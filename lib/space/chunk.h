@@ -7,7 +7,8 @@
  * system chunks in the superblock, and the block group with its item and free space. Sizes and locations are chosen as
  * in Linux.
  *
- * Creating and removing chunks edits trees, so it must not be done during an edit.
+ * Creating and removing chunks edits trees, so it must not be done during an edit. What fails before the first edit,
+ * also because of a damaged item, has changed nothing. A later failure is recorded in the transaction.
  */
 
 #include "lib/space/space.h"

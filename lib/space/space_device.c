@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/devices/dev.h"
 #include "lib/format/raid.h"
 #include "lib/io/zone.h"
 #include "lib/space/space_impl.h"
@@ -125,10 +124,31 @@ static int insert_device(struct space *s, uint64_t devid, const uint8_t uuid[16]
 	return space_insert_item(s, OID_CHUNK_TREE, &key, &d, sizeof(d), err);
 }
 
+static struct btrkit_key stats_key(uint64_t devid)
+{
+	return KEY(OID_DEV_STATS, KEY_PERSISTENT_ITEM, devid);
+}
+
+/* Checks that delete_stats() can read its place in the device tree. */
+static int check_stats(struct space *s, uint64_t devid, struct btrkit_error *err)
+{
+	const struct btrkit_key key = stats_key(devid);
+	struct tree_root root;
+	struct cursor c;
+	int ret = fs_find_root(s->fs, OID_DEV_TREE, &root, NULL, err);
+
+	if (ret)
+		return ret;
+	cursor_init(&c, s->fs, &root);
+	ret = cursor_find(&c, &key, err);
+	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}
+
 /* Error counters of an earlier device with this ID must not become those of a new one. */
 static int delete_stats(struct space *s, uint64_t devid, struct btrkit_error *err)
 {
-	const struct btrkit_key key = KEY(OID_DEV_STATS, KEY_PERSISTENT_ITEM, devid);
+	const struct btrkit_key key = stats_key(devid);
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct edit_tree *t;
 	int ret = overlay_tree(s->overlay, OID_DEV_TREE, &t, err);
@@ -154,13 +174,16 @@ int space_device_add(struct space *s, struct btrkit_io *io, const uint8_t uuid[1
 	if (!ret)
 		ret = next_devid(s, &id, err);
 	if (!ret)
-		ret = volume_make_room(s->fs->volume, err);
+		ret = check_stats(s, id, err);
 	if (!ret)
-		ret = insert_device(s, id, uuid, total, err);
+		ret = volume_make_room(s->fs->volume, err);
+	if (ret)
+		return ret;
+	ret = insert_device(s, id, uuid, total, err);
 	if (!ret)
 		ret = delete_stats(s, id, err);
 	if (ret)
-		return ret;
+		return space_edited(s, ret, err);
 	volume_join(s->fs->volume, io, id, uuid);
 	add_to(&super->num_devices, 1);
 	add_to(&super->total_bytes, total);
@@ -168,51 +191,26 @@ int space_device_add(struct space *s, struct btrkit_io *io, const uint8_t uuid[1
 	return 0;
 }
 
-/* The superblock in memory has the item of one device, which must not be one that leaves. */
-static int replace_item(struct space *s, uint64_t devid, struct disk_super *super, struct btrkit_error *err)
+/* The superblock in memory has the item of one device, which must not be one that leaves. @ret: another one */
+static int find_other(struct space *s, uint64_t devid, struct disk_dev_item *ret, struct btrkit_error *err)
 {
-	struct cursor c;
-	int ret;
-
-	if (le64_get(super->dev_item.devid) != devid)
-		return 0;
 	for (size_t i = 0; i < volume_num_devices(s->fs->volume); i++) {
 		const struct volume_device d = volume_device(s->fs->volume, i);
-		const struct btrkit_key key = item_key(d.devid);
-		struct dev_item item;
 
-		if (d.devid == devid || d.state == VOLUME_LEAVING)
-			continue;
-		cursor_init(&c, s->fs, &s->fs->chunk_tree);
-		ret = space_missing_item(cursor_find(&c, &key, err), OID_CHUNK_TREE, &key, err);
-		if (!ret)
-			ret = cursor_blame(&c, dev_item_decode(&c.item, &item, err), err);
-		if (!ret)
-			memcpy(&super->dev_item, c.item.data, sizeof(super->dev_item));
-		cursor_release(&c);
-		return ret;
+		if (d.devid != devid && d.state != VOLUME_LEAVING)
+			return space_read_device(s, d.devid, ret, err);
 	}
 	return err_set(err, BTRKIT_BUSY, "device %" PRIu64 " is the last", devid);
 }
 
-/* Makes the device item private. Its bytes may be changed until the next edit of the chunk tree. */
-static int open_item(struct space *s, uint64_t devid, struct disk_dev_item **ret, struct btrkit_error *err)
+/* Writes the item of a device, which exists. */
+static int write_item(struct space *s, uint64_t devid, const struct disk_dev_item *d, struct btrkit_error *err)
 {
 	const struct btrkit_key key = item_key(devid);
 	struct edit_tree *t;
-	uint8_t *data;
-	uint32_t size;
-	int r;
+	int ret = overlay_tree(s->overlay, OID_CHUNK_TREE, &t, err);
 
-	r = overlay_tree(s->overlay, OID_CHUNK_TREE, &t, err);
-	if (!r)
-		r = space_missing_item(edit_bytes(t, &key, &data, &size, err), OID_CHUNK_TREE, &key, err);
-	if (r)
-		return r;
-	if (size != sizeof(**ret))
-		return err_corrupt(err, NULL, "device item of %" PRIu32 " bytes", size);
-	*ret = (struct disk_dev_item *)data;
-	return 0;
+	return ret ? ret : space_missing_item(edit_replace(t, &key, d, sizeof(*d), err), OID_CHUNK_TREE, &key, err);
 }
 
 /* A device that was just added leaves only with an abort. */
@@ -238,32 +236,42 @@ static int check_old(const struct space *s, uint64_t devid, struct btrkit_error 
 	return 0;
 }
 
+/* Checks everything before the first edit. @d: the item of the device; @other: what the superblock has after that */
+static int check_removal(struct space *s, uint64_t devid, const struct disk_super *super, struct disk_dev_item *d,
+			 struct disk_dev_item *other, struct btrkit_error *err)
+{
+	int ret = check_old(s, devid, err);
+
+	if (!ret)
+		ret = space_read_device(s, devid, d, err);
+	if (!ret)
+		ret = check_stats(s, devid, err);
+	if (ret)
+		return ret;
+	if (le64_get(d->bytes_used))
+		return err_corrupt(err, "bytes_used", "device %" PRIu64 " has no chunks, but %" PRIu64 " bytes used",
+				   devid, le64_get(d->bytes_used));
+	*other = super->dev_item;
+	return le64_get(other->devid) == devid ? find_other(s, devid, other, err) : 0;
+}
+
 int space_device_remove(struct space *s, uint64_t devid, struct disk_super *super, struct btrkit_error *err)
 {
 	const struct btrkit_key key = item_key(devid);
-	struct disk_dev_item *d = NULL;
-	uint64_t total = 0;
-	int ret;
+	struct disk_dev_item d, other;
+	int ret = check_removal(s, devid, super, &d, &other, err);
 
-	ret = check_old(s, devid, err);
-	if (!ret)
-		ret = open_item(s, devid, &d, err);
-	if (!ret && le64_get(d->bytes_used))
-		return err_corrupt(err, "bytes_used", "device %" PRIu64 " has no chunks, but %" PRIu64 " bytes used",
-				   devid, le64_get(d->bytes_used));
-	if (!ret)
-		total = le64_get(d->total_bytes);
-	if (!ret)
-		ret = replace_item(s, devid, super, err);
-	if (!ret)
-		ret = space_delete_item(s, OID_CHUNK_TREE, &key, err);
+	if (ret)
+		return ret;
+	ret = space_delete_item(s, OID_CHUNK_TREE, &key, err);
 	if (!ret)
 		ret = delete_stats(s, devid, err);
 	if (ret)
-		return ret;
+		return space_edited(s, ret, err);
+	super->dev_item = other;
 	volume_set_state(s->fs->volume, find(s, devid), VOLUME_LEAVING);
 	add_to(&super->num_devices, UINT64_MAX);
-	add_to(&super->total_bytes, -total);
+	add_to(&super->total_bytes, -le64_get(d.total_bytes));
 	return 0;
 }
 
@@ -313,20 +321,23 @@ static int check_size(struct space *s, uint64_t devid, uint64_t total, struct bt
 int space_device_resize(struct space *s, uint64_t devid, uint64_t total, struct disk_super *super,
 			struct btrkit_error *err)
 {
-	struct disk_dev_item *d;
+	struct disk_dev_item d;
 	uint64_t old;
 	int ret;
 
 	total = whole_sectors(s, total);
 	ret = check_size(s, devid, total, err);
 	if (!ret)
-		ret = open_item(s, devid, &d, err);
+		ret = space_read_device(s, devid, &d, err);
 	if (ret)
 		return ret;
-	old = le64_get(d->total_bytes);
-	d->total_bytes = le64_put(total);
+	old = le64_get(d.total_bytes);
+	d.total_bytes = le64_put(total);
+	ret = write_item(s, devid, &d, err);
+	if (ret)
+		return space_edited(s, ret, err);
 	if (le64_get(super->dev_item.devid) == devid)
-		super->dev_item.total_bytes = d->total_bytes;
+		super->dev_item.total_bytes = d.total_bytes;
 	add_to(&super->total_bytes, total - old);
 	return 0;
 }

@@ -10,6 +10,9 @@
  * They may not be called during an edit, nor while other threads read or write the filesystem, which is also true for
  * the end of the transaction.
  *
+ * What fails before the first edit, also because of a damaged item, has changed nothing. A later failure is recorded in
+ * the transaction, which can then only be aborted.
+ *
  * @super is the superblock that the commit will write.
  */
 
@@ -26,7 +29,7 @@
  * after an abort.
  * @return 0; -EINVAL: too small, its UUID is taken, it belongs to the filesystem already, or there are too many;
  * -EROFS: it cannot be written; -EOPNOTSUPP: a zoned device; -EBUSY: no transaction is open, or it has added a device
- * already; <0: the transaction can only be aborted. On failure @io is still the caller's.
+ * already; <0. On failure @io is still the caller's.
  */
 int space_device_add(struct space *s, struct btrkit_io *io, const uint8_t uuid[16], struct disk_super *super,
 		     uint64_t *devid, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -4,6 +4,7 @@
 
 /* Shared by chunk.c and the files that manage free space for writing. */
 
+#include "lib/format/items/devices/dev.h"
 #include "lib/space/space.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/volume.h"
@@ -59,6 +60,17 @@ int space_delete_item(struct space *s, uint64_t tree, const struct btrkit_key *k
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int space_missing_item(int ret, uint64_t tree, const struct btrkit_key *key,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Checks before the first edit that an item exists (@there), or does not. @return 0; -EUCLEAN: otherwise; <0 */
+int space_expect_item(struct space *s, uint64_t tree, const struct btrkit_key *key, bool there,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Reads the item of a device. @return 0; -EUCLEAN: it is missing or not valid; <0 */
+int space_read_device(struct space *s, uint64_t devid, struct disk_dev_item *ret,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Passes on the result of several edits that belong together: if it is an error, they are half done, which is recorded
+ * in the transaction.
+ */
+int space_edited(const struct space *s, int ret, const struct btrkit_error *err);
 
 /* In space_alloc.c: */
 /*

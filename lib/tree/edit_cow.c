@@ -257,6 +257,7 @@ int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *er
 {
 	struct cursor *c = &t->c;
 
+	t->overlay->edits++;
 	for (int level = c->root.level; level >= (int)down_to; level--) {
 		struct node *n = c->nodes[level], *copy;
 		int ret;

@@ -119,6 +119,7 @@ struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id)
 int overlay_alloc_block(struct overlay *o, uint64_t owner, unsigned level, const struct btrkit_key *first,
 			uint64_t *bytenr, struct btrkit_error *err)
 {
+	o->edits++;
 	return failure_note_any(o->failure, o->ops->alloc(o->ctx, owner, level, first, bytenr, err), err);
 }
 
@@ -130,11 +131,13 @@ int overlay_lookup_refs(struct overlay *o, uint64_t bytenr, unsigned level, uint
 
 int overlay_change_ref(struct overlay *o, const struct extent_change *change, struct btrkit_error *err)
 {
+	o->edits++;
 	return failure_note_any(o->failure, o->ops->change(o->ctx, change, err), err);
 }
 
 int overlay_set_full_backref(struct overlay *o, uint64_t bytenr, unsigned level, struct btrkit_error *err)
 {
+	o->edits++;
 	return failure_note_any(o->failure, o->ops->set_full_backref(o->ctx, bytenr, level, err), err);
 }
 

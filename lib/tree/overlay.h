@@ -87,6 +87,7 @@ struct overlay {
 	uint64_t copied;			/* blocks copied for edits */
 	uint64_t created;			/* new blocks */
 	uint64_t freed;				/* blocks dropped by trees, including private ones */
+	uint64_t edits; /* number of changes that have begun: while it stays, no tree and no reference changes */
 	struct known_bad *bad;	 /* items that may stand */
 	struct failure *failure; /* set if a tree may be half changed */
 };

@@ -241,6 +241,23 @@ static void mixed_groups_have_one_profile(void **state)
 	destroy(&r);
 }
 
+/* Without room in the superblock for another system chunk, the transaction goes on. */
+static void a_full_array_fails_alone(void **state)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct rig r;
+
+	(void)state;
+	create(&r, 1, &o);
+	r.txn->super.sys_chunk_array_size = le32_put(SUPER_SYS_CHUNKS_SIZE);
+	assert_int_equal(txn_add_chunk(r.txn, BG_SYSTEM, 0, NULL, &err), -ENOSPC);
+	r.txn->super.sys_chunk_array_size = r.fs->super.disk.sys_chunk_array_size;
+	check(btrkit_txn_failure(r.txn, &err));
+	check(txn_add_chunk(r.txn, BG_DATA, 0, NULL, &err));
+	commit(&r);
+	destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +266,7 @@ int main(void)
 		cmocka_unit_test(a_profile_can_be_set),
 		cmocka_unit_test(impossible_profiles_are_refused),
 		cmocka_unit_test(mixed_groups_have_one_profile),
+		cmocka_unit_test(a_full_array_fails_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

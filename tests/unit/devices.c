@@ -9,6 +9,8 @@
 
 #include "lib/commit/settle.h"
 #include "lib/format/feature_bits.h"
+#include "lib/format/items/block_group.h"
+#include "lib/format/items/devices/dev.h"
 #include "lib/format/items/devices/dev_stats.h"
 #include "lib/reserve/devices.h"
 #include "lib/reserve/reserve.h"
@@ -356,23 +358,27 @@ static void the_first_device_leaves(void **state)
 	destroy(&r);
 }
 
+static struct edit_tree *tree(struct rig *r, uint64_t id)
+{
+	struct edit_tree *t;
+
+	check(txn_tree(r->txn, id, &t, &err));
+	return t;
+}
+
 static void insert_stats(struct rig *r, uint64_t devid)
 {
 	const struct disk_dev_stats stats = { { le64_put(3), le64_put(4) } };
 	const struct btrkit_key key = KEY(OID_DEV_STATS, KEY_PERSISTENT_ITEM, devid);
-	struct edit_tree *t;
 
-	check(txn_tree(r->txn, OID_DEV_TREE, &t, &err));
-	check(edit_insert(t, &key, &stats, sizeof(stats), &err));
+	check(edit_insert(tree(r, OID_DEV_TREE), &key, &stats, sizeof(stats), &err));
 }
 
 static bool has_stats(struct rig *r, uint64_t devid)
 {
 	const struct btrkit_key key = KEY(OID_DEV_STATS, KEY_PERSISTENT_ITEM, devid);
-	struct edit_tree *t;
 
-	check(txn_tree(r->txn, OID_DEV_TREE, &t, &err));
-	return !cursor_find(&t->c, &key, &err);
+	return !cursor_find(&tree(r, OID_DEV_TREE)->c, &key, &err);
 }
 
 /* A device does not inherit the error counters of another, and takes its own along. */
@@ -459,6 +465,84 @@ static void mistakes_are_told(void **state)
 	sparse_free(small);
 }
 
+/* Makes the item of a device say that it is of another, or that it is right. */
+static void set_devid(struct rig *r, uint64_t at, uint64_t devid)
+{
+	const struct btrkit_key key = KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, at);
+	uint32_t size;
+	uint8_t *data;
+
+	check(edit_bytes(tree(r, OID_CHUNK_TREE), &key, &data, &size, &err));
+	((struct disk_dev_item *)data)->devid = le64_put(devid);
+}
+
+/* A call that came upon damage has changed nothing: once that is mended it succeeds, in the same transaction. */
+static void failed_alone(struct rig *r, int ret)
+{
+	assert_true(ret == -EUCLEAN && !btrkit_txn_failure(r->txn, NULL));
+}
+
+static void a_damaged_device_fails_alone(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	create(&r, 1, 0);
+	join(&r, 1);
+	commit(&r, 3);
+	btrkit_txn_abort(r.txn);
+	btrkit_fs_close(r.fs);
+	/* The superblock in memory is that of device 2, so that the item of device 1 is needed when that leaves. */
+	r.fs = open_devices(&r, 3, true, BTRKIT_OPEN_WRITE);
+	start(&r);
+	for (uint64_t at = 1; at <= 2; at++) {
+		set_devid(&r, at, 7);
+		failed_alone(&r, txn_remove_device(r.txn, 2, &err));
+		failed_alone(&r, txn_resize_device(r.txn, at, 290 * MIB, &err));
+		set_devid(&r, at, at);
+		assert_int_equal(total_bytes(&r), le64_get(r.fs->super.disk.total_bytes));
+		assert_int_equal(le64_get(r.txn->super.dev_item.devid), 2);
+	}
+	check(txn_resize_device(r.txn, 1, 290 * MIB, &err));
+	check(txn_remove_device(r.txn, 2, &err));
+	commit(&r, 1);
+	destroy(&r);
+}
+
+/* What contradicts a new chunk, or one that is removed. */
+static void a_damaged_chunk_fails_alone(void **state)
+{
+	const struct disk_block_group other = { .flags = le64_put(BG_DATA) };
+	uint8_t extent[sizeof(struct disk_dev_extent)];
+	struct chunk_plan plan;
+	struct space_group *g;
+	struct btrkit_key key;
+	struct rig r;
+
+	(void)state;
+	create(&r, 1, 0);
+	check(chunk_plan(r.txn->space, BG_DATA, &plan, &err));
+	key = KEY(plan.logical, KEY_BLOCK_GROUP_ITEM, plan.length);
+	check(edit_insert(tree(&r, OID_BLOCK_GROUP_TREE), &key, &other, sizeof(other), &err));
+	failed_alone(&r, txn_add_chunk(r.txn, BG_DATA, 0, &g, &err));
+	check(edit_delete(tree(&r, OID_BLOCK_GROUP_TREE), &key, &err));
+	check(txn_add_chunk(r.txn, BG_DATA, 0, &g, &err));
+
+	key = KEY(1, KEY_DEV_EXTENT, plan.stripes[0].physical);
+	check(cursor_find(&tree(&r, OID_DEV_TREE)->c, &key, &err));
+	memcpy(extent, tree(&r, OID_DEV_TREE)->c.item.data, sizeof(extent));
+	check(edit_delete(tree(&r, OID_DEV_TREE), &key, &err));
+	failed_alone(&r, chunk_remove(r.txn->space, g, &r.txn->super, &err));
+	check(edit_insert(tree(&r, OID_DEV_TREE), &key, extent, sizeof(extent), &err));
+	set_devid(&r, 1, 7);
+	failed_alone(&r, chunk_remove(r.txn->space, g, &r.txn->super, &err));
+	set_devid(&r, 1, 1);
+	check(chunk_remove(r.txn->space, g, &r.txn->super, &err));
+	put(&r, "after", MIB);
+	commit(&r, 1);
+	destroy(&r);
+}
+
 static int join_and_leave(struct rig *r)
 {
 	uint64_t devid;
@@ -507,6 +591,7 @@ int main(void)
 		cmocka_unit_test(a_device_leaves),	   cmocka_unit_test(others_stay_where_they_are),
 		cmocka_unit_test(the_first_device_leaves), cmocka_unit_test(counters_are_of_their_device),
 		cmocka_unit_test(sizes_change),		   cmocka_unit_test(mistakes_are_told),
+		cmocka_unit_test(a_damaged_device_fails_alone), cmocka_unit_test(a_damaged_chunk_fails_alone),
 		cmocka_unit_test(memory_runs_out),
 	};
 

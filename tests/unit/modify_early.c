@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "lib/reserve/reserve.h"
 #include "lib/volume/volume.h"
 #include "tests/unit/hurry.h"
 #include "tests/unit/txn_rig.h"
@@ -43,6 +44,8 @@ static void make(struct early *e, const struct rig_kind *kind)
 	rig_make(&e->r, kind);
 	e->fs = rig_open(&e->r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(e->fs, &e->txn, &e->err), &e->err);
+	/* If space is short, the entries are inserted, too, because only then is it known how much they take. */
+	rig_check(txn_reserve(e->txn, 4 * FILES, &e->err), &e->err);
 	txn_hurry(e->txn);
 	/* Delay items longer at first, so that the directory has a few entries before they are inserted. */
 	e->txn->delayed->waiting_max = 64u << 10;

@@ -428,7 +428,70 @@ static void damage_fails_what_needs_it(void **state)
 	written_destroy(&w);
 }
 
-/* Whether an exclusive operation has changed something is unknown, so all fails with it. */
+static int set_read_only_unopened(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_txn_subvolume_set_read_only(d->txn, d->unopened, true, false, err);
+}
+
+/* Operations that change trees directly, and whether they read much themselves, after they have reserved space. */
+static const struct {
+	int (*operation)(const struct doing *d, struct btrkit_error *err);
+	bool reads;
+} exclusive[] = {
+	{ create_subvolume, true }, { snapshot, true },	      { rename_subvolume, true },
+	{ set_default, false },	    { set_read_only, false }, { set_read_only_unopened, false },
+	{ delete_subvolume, true },
+};
+
+/*
+ * Lets all reads of an exclusive operation fail from the @nth on. If it fails alone, it has changed nothing: it
+ * succeeds later, and everything is consistent. Otherwise nothing can be committed.
+ * @return 0: it did not read as much; 1: it failed alone; 2: it failed halfway
+ */
+static int fail_exclusive(int (*operation)(const struct doing *d, struct btrkit_error *err), uint64_t nth)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	enum btrkit_commit_state reached;
+	struct btrkit_fs *fs;
+	struct written w;
+	struct doing d;
+	int ret, result = 0;
+
+	fs = begin(&w, &d);
+	written_commit(d.txn);
+	btrkit_fs_close(fs);
+	fs = written_open_cached(&w, BTRKIT_OPEN_WRITE, 1);
+	d.txn = written_start(fs);
+	w.fail_read_at = w.reads + nth;
+	ret = operation(&d, &err);
+	w.fail_read_at = UINT64_MAX;
+	assert_true(!ret || ret == -EIO);
+	if (ret)
+		result = btrkit_txn_failure(d.txn, NULL) ? 2 : 1;
+	if (result == 1)
+		written_check(operation(&d, &err), &err);
+	assert_int_equal(btrkit_txn_commit(d.txn, &reached, &err), result == 2 ? -EIO : 0);
+	assert_int_equal(reached, result == 2 ? BTRKIT_COMMIT_OLD : BTRKIT_COMMIT_NEW);
+	btrkit_fs_close(fs);
+	written_verify(&w);
+	written_destroy(&w);
+	return result;
+}
+
+static void an_exclusive_operation_fails_alone(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(exclusive); i++) {
+		unsigned results[3] = { 0 };
+
+		for (uint64_t nth = 0; !results[0]; nth++)
+			results[fail_exclusive(exclusive[i].operation, nth)]++;
+		printf("operation %zu: failed alone %u times, half way %u times\n", i, results[1], results[2]);
+		assert_true(results[1] > exclusive[i].reads);
+	}
+}
+
+/* An exclusive operation inserts what others have delayed. If that fails, so does everything. */
 static void an_operation_fails(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT, last = BTRKIT_ERROR_INIT;
@@ -527,6 +590,7 @@ int main(void)
 		cmocka_unit_test(a_commit_in_between_fails),
 		cmocka_unit_test(an_operation_fails_alone),
 		cmocka_unit_test(damage_fails_what_needs_it),
+		cmocka_unit_test(an_exclusive_operation_fails_alone),
 		cmocka_unit_test(an_operation_fails),
 		cmocka_unit_test(checksums_are_lost),
 		cmocka_unit_test(a_device_has_no_space),

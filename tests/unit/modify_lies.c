@@ -429,8 +429,12 @@ static void test_moved_extent(void **state)
 			snprintf(name, sizeof(name), "new %u", k);
 			ret = btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err);
 		}
-		if (!ret && writes)
+		if (!ret && writes) {
 			ret = btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err);
+			/* Only the write fails. */
+			if (!mixed)
+				rig_check(btrkit_txn_failure(txn, &err), &err);
+		}
 		if (!writes && !mixed) {
 			rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 		} else {

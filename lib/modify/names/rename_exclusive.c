@@ -39,7 +39,10 @@ static int rename_found(struct renaming *r, bool *orphan, struct btrkit_error *e
 	if (ret)
 		return ret;
 	ret = rename_do(r, orphan, err);
-	return failure_note_any(r->op->txn->failure, ret, err);
+	/* Any failure halfway is fatal. */
+	if (ret && op_has_changed(r->op))
+		failure_note(r->op->txn->failure, ret, err);
+	return ret;
 }
 
 int rename_exclusive(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
