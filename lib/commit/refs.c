@@ -56,6 +56,11 @@ size_t refs_pending_data(const struct refs *r)
 	return r->pending_data;
 }
 
+size_t refs_unused_data(const struct refs *r)
+{
+	return r->unused_data;
+}
+
 size_t refs_queued(const struct refs *r)
 {
 	return r->queued;
@@ -119,6 +124,7 @@ static void mark_changed(struct refs *r, struct ref_head *h)
 	if (!h->changed) {
 		r->pending++;
 		r->pending_data += h->data;
+		r->unused_data -= h->data && h->fresh;
 	}
 	h->changed = true;
 }
@@ -138,6 +144,7 @@ int refs_new_extent(struct refs *r, const struct range *extent, bool data, unsig
 	if (ret)
 		return ret;
 	h->fresh = true;
+	r->unused_data += data;
 	if (first)
 		h->first = *first;
 	return 0;
@@ -429,6 +436,7 @@ int refs_release_unused(struct refs *r, struct btrkit_error *err)
 		if (h->changed || ret)
 			continue;
 		ret = space_unalloc(r->txn->space, &h->extent, err);
+		r->unused_data -= h->data && h->fresh;
 		HASH_DEL(r->heads, h);
 		ref_head_free(h);
 	}

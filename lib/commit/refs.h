@@ -47,6 +47,8 @@ int refs_is_only(struct refs *r, const struct range *extent, const struct extent
 size_t refs_pending(const struct refs *r);
 /* Of these, data extents. */
 size_t refs_pending_data(const struct refs *r);
+/* Number of data extents that were allocated, and have no reference yet. A commit frees those of failed operations. */
+size_t refs_unused_data(const struct refs *r);
 /* Number of their changes; some may still cancel out. */
 size_t refs_queued(const struct refs *r);
 /* Whether a reference from a file or a file tree has changed. */

@@ -40,6 +40,7 @@ struct refs {
 	struct ref_head *heads; /* by address */
 	size_t pending;		/* of these, changed ones */
 	size_t pending_data;	/* of those, data extents */
+	size_t unused_data;	/* data extents that were allocated, and have no reference yet */
 	size_t queued;		/* number of changes in all of them */
 	bool no_files;		/* simple quotas: references of files must not change */
 	bool changed_files;

@@ -248,7 +248,8 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 	if (!failure_is_set(txn->failure)) {
 		waits = delayed_waits(txn->delayed);
 		sync_lock_trees(&txn->sync);
-		waits |= refs_pending_data(txn->refs) || space_pinned(txn->space, BG_DATA);
+		waits |= refs_pending_data(txn->refs) || refs_unused_data(txn->refs) ||
+			 space_pinned(txn->space, BG_DATA);
 		sync_unlock_trees(&txn->sync);
 	}
 	sync_leave(&txn->sync);

@@ -175,6 +175,74 @@ static void test_again(void **state)
 	free(bytes);
 }
 
+/* Fills the space with one file, as far as there is space for data. */
+static void fill_with_one(struct btrkit_fs *fs, const uint8_t *bytes)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn;
+	uint64_t inode, at = 0;
+
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	inode = new_file(txn, 1000);
+	for (size_t size = 65536; size >= 4096; size /= 2)
+		for (; !btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, at, bytes, size, NULL, &err); at += size)
+			;
+	assert_int_equal(err.err, -ENOSPC);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+}
+
+/*
+ * A write that is too large fails alone, but has allocated what there was. Until a commit nobody else can have that, so
+ * the next write has to commit, although there is nothing else to commit.
+ */
+static void test_held(void **state)
+{
+	static const struct rig_kind kinds[] = {
+		{ "small", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 160 } },
+		{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 40 } },
+	};
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t *bytes = malloc(PIECE);
+
+	(void)state;
+	assert_non_null(bytes);
+	fill_bytes(bytes, PIECE, 4);
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(kinds); i++) {
+		struct btrkit_txn *txn;
+		struct btrkit_fs *fs;
+		uint64_t files[2];
+		struct rig r;
+
+		rig_make(&r, &kinds[i / 2]);
+		fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		files[0] = new_file(txn, 0);
+		files[1] = new_file(txn, 1);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, files[0], 0, bytes, 1 << 20, NULL, &err), &err);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+		fill_with_one(fs, bytes);
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		rig_check(btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, files[0], 0, &err), &err);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+
+		free(r.held[0]);
+		r.held[0] = NULL;
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		/* Once the first write may commit, too, which does not help it. */
+		btrkit_txn_set_may_commit(txn, i % 2);
+		assert_int_equal(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, files[1], 0, bytes, PIECE, NULL, &err),
+				 -ENOSPC);
+		btrkit_txn_set_may_commit(txn, true);
+		rig_check(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, files[1], 0, bytes, 700000, NULL, &err), &err);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+		rig_verify(&r);
+		check_file(fs, files[1], bytes, 700000);
+		btrkit_fs_close(fs);
+		rig_destroy(&r);
+	}
+	free(bytes);
+}
+
 struct extents {
 	unsigned n;
 	uint64_t bytes;
@@ -328,6 +396,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_cut_off),
