@@ -81,7 +81,8 @@ static int verify_leaf(const struct node_rules *rules, const uint8_t *data, uint
 		uint32_t offset = le32_get(items[i].offset), size = le32_get(items[i].size);
 		int ret = 0;
 
-		if (i && key_cmp(&last, &key) >= 0)
+		/* Linux takes a key of zeros for one out of order, too. */
+		if (key_cmp(&last, &key) >= 0)
 			ret = err_corrupt(err, "key", "keys are out of order");
 		/* Items are contiguous from the end of the leaf, as Linux requires. */
 		else if (size > end || offset != end - size)
@@ -173,6 +174,8 @@ int node_verify(const struct node_rules *rules, const struct node_ref *ref, cons
 	if (ret)
 		return ret;
 	nritems = le32_get(h->nritems);
+	if (!nritems && !le64_get(h->owner) && !(le64_get(h->flags) & HEADER_FLAG_RELOC))
+		return err_corrupt(err, "owner", "empty tree block is of no tree");
 	ret = h->level ? verify_inner(rules, data, nritems, err) : verify_leaf(rules, data, nritems, err);
 	return ret ? ret : verify_first_key(ref, data, err);
 }

@@ -88,6 +88,10 @@ static void check_features(struct check *c, const struct super *s)
 				   "mixed-groups requires that nodesize %" PRIu32 " and sectorsize %" PRIu32
 				   " are equal",
 				   s->nodesize, s->sectorsize);
+	/* The superblock of a seed is in use if none of its devices can be written to. */
+	if (s->flags & SUPER_FLAG_SEEDING && s->log_root)
+		report_super_field(c, CHECK_SUPER_FIELD, "log_root",
+				   "a seed filesystem has a log tree, which cannot be replayed");
 }
 
 void supers_check_fields(struct check *c)

@@ -10,6 +10,7 @@
 #include "lib/check/state.h"
 #include "lib/check/supers/backups.h"
 #include "lib/check/supers/super_fields.h"
+#include "lib/format/feature_bits.h"
 #include "lib/volume/super_place.h"
 #include "lib/volume/volume.h"
 
@@ -127,6 +128,14 @@ static void verify_mirror(const struct copies *on, const struct super *primary, 
 	}
 }
 
+/* Linux opens no seed device whose metadata UUID was changed. */
+static void check_seed(const struct copies *on, const struct super *s, uint64_t at)
+{
+	if (s->flags & SUPER_FLAG_SEEDING && s->incompat & INCOMPAT_METADATA_UUID)
+		report_super(on, CHECK_SUPER_FEATURE, 0, at, "incompat_flags", NULL,
+			     "is that of a seed device, whose metadata UUID must be its filesystem's");
+}
+
 /* Compares the primary superblock of a device with the one in use, which may be another device's. */
 static void check_primary(const struct copies *on, const struct super *s, uint64_t at)
 {
@@ -185,6 +194,7 @@ static void verify_device(struct copies *on)
 	if (found) {
 		on->total_bytes = le64_get(primary.disk.dev_item.total_bytes);
 		check_primary(on, &primary, at);
+		check_seed(on, &primary, at);
 	}
 	for (unsigned mirror = 1; mirror < SUPER_MIRRORS; mirror++) {
 		if (!read_copy(on, mirror, &s, &at) || !expected(on, mirror))
