@@ -104,7 +104,7 @@ static int tell_lost(void *ctx, const struct btrkit_error *what)
 static int print_logical(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 			 struct btrkit_error *err)
 {
-	return print_logical_references(fs, req->number, req->flags, req->format, cmd_write, out, err);
+	return print_logical_references(fs, req->number, req->flags, req->format, tell_lost, req, cmd_write, out, err);
 }
 
 static int run_logical(const struct command *cmd, int argc, char **argv)

@@ -17,7 +17,7 @@ struct btrkit_reference {
 	uint64_t root;		/**< objectid of the subvolume, or of another tree that has files */
 	uint64_t inode;
 	uint64_t offset;	/**< of the range in the file, in bytes */
-	uint64_t length;	/**< bytes of the file */
+	uint64_t length;	/**< bytes of the file; 0: not known, see btrkit_logical_references_around() */
 	uint64_t extent_offset; /**< of the range within the uncompressed extent, in bytes */
 	bool compressed;
 };
@@ -70,12 +70,31 @@ enum btrkit_logical_flags {
  *
  * @param address	logical address
  * @param flags	enum btrkit_logical_flags
+ * The first damage ends the calls.
+ *
  * @return 0; -ENOENT: nothing is allocated there; -EINVAL: it is a tree block, or unknown flags; -EBUSY: a transaction
  *	   is open; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
 			      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Calls a function for each file that contains the byte at a logical address, as btrkit_logical_references() does, and
+ * goes on behind what cannot be read. The extent tree says which inodes refer to an extent, so that this is known of a
+ * file whose extents are in a lost leaf. Such a reference has a @c length and @c extent_offset of 0: the file may
+ * contain the byte or other bytes of the extent, or both. If it contains the byte, and the extent is not compressed,
+ * this is at @c offset; with #BTRKIT_LOGICAL_WHOLE_EXTENT that is where the first byte of the extent would be, modulo
+ * 2^64.
+ *
+ * @param lost	called for each part that is missing. The message says of which inode it is not known which of its bytes
+ *		are in the extent, or which leaf has further references, or how many references the extent tree has lost
+ * @param ctx	passed to @p fn and @p lost
+ * @return as btrkit_logical_references(), without errors that @p lost received; also what @p lost returned
+ * Since: 0.2
+ */
+int btrkit_logical_references_around(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn,
+				     btrkit_lost_fn lost, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

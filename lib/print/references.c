@@ -113,6 +113,15 @@ static void print_reference(struct paths *p, const struct btrkit_reference *ref)
 	emit_text(e, "\n");
 }
 
+/* A btrkit_lost_fn. */
+static int lose(void *ctx, const struct btrkit_error *what)
+{
+	struct paths *p = ctx;
+
+	p->damaged = true;
+	return p->lost(p->lost_ctx, what);
+}
+
 static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 {
 	struct paths *p = ctx;
@@ -126,37 +135,36 @@ static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 		p->err = &own;
 		ret = enter(p, ref->root);
 		if (!ret)
-			ret = btrkit_inode_paths(p->fs, ref->root, ref->inode, print_path, p, p->err);
+			ret = btrkit_inode_paths_around(p->fs, ref->root, ref->inode, print_path,
+							p->lost ? lose : NULL, p, p->err);
 		p->err = err;
 		/* A subvolume that is being deleted has no path, and neither do other trees. */
-		if (ret && ret != -ENOENT)
+		if (ret && ret != -ENOENT && (!p->lost || ret == -ENOMEM || emit_failed(p->e)))
 			return err_pass(err, &own, ret);
+		if (ret && ret != -ENOENT) {
+			ret = lose(p, &own);
+			if (ret)
+				return ret;
+		}
 	}
 	if (p->printed == before)
 		print_reference(p, ref);
 	return emit_failed(p->e);
 }
 
-/* A btrkit_lost_fn. */
-static int lose(void *ctx, const struct btrkit_error *what)
-{
-	struct paths *p = ctx;
-
-	p->damaged = true;
-	return p->lost(p->lost_ctx, what);
-}
-
 int print_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, enum btrkit_format format,
-				    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+			     btrkit_lost_fn lost, void *lost_ctx, btrkit_write_fn write, void *ctx,
+			     struct btrkit_error *err)
 {
 	struct emit e;
-	struct paths p = { .fs = fs, .e = &e, .err = err, .flags = flags };
+	struct paths p = { .fs = fs, .e = &e, .err = err, .flags = flags, .lost = lost, .lost_ctx = lost_ctx };
 	int ret;
 
 	ret = list_begin(&e, format, "logical-resolve", write, ctx, err);
 	if (ret)
 		return ret;
-	ret = btrkit_logical_references(fs, address, flags & ~PRINT_NO_PATHS, tell_reference, &p, err);
+	ret = btrkit_logical_references_around(fs, address, flags & ~PRINT_NO_PATHS, tell_reference,
+					       lost ? lose : NULL, &p, err);
 	free(p.prefix);
 	return list_end(&e, ret);
 }

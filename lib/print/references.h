@@ -17,10 +17,12 @@
  *
  * @param address	logical address
  * @param flags	enum btrkit_logical_flags, and PRINT_NO_PATHS
- * @return as btrkit_logical_references(), or what @p write returned; -EINVAL: also an unknown format
+ * @param lost	called with @p lost_ctx for what cannot be read, behind which it goes on. NULL: it ends there
+ * @return as btrkit_logical_references(), or what @p write or @p lost returned; -EINVAL: also an unknown format
  */
 int print_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, enum btrkit_format format,
-				    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			     btrkit_lost_fn lost, void *lost_ctx, btrkit_write_fn write, void *ctx,
+			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Prints the paths of an inode from the top level, in the same formats.

@@ -16,7 +16,9 @@ static int tell(const struct references *r, uint64_t within, bool all, btrkit_re
 		struct btrkit_reference ref = r->at[i];
 
 		if (!all && !ref.compressed) {
-			if (within < ref.extent_offset || within - ref.extent_offset >= ref.length)
+			/* Without a range, it may be one to any byte. */
+			if (ref.length &&
+			    (within < ref.extent_offset || within - ref.extent_offset >= ref.length))
 				continue;
 			ref.offset += within - ref.extent_offset;
 		}
@@ -85,8 +87,8 @@ int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_al
 	return 0;
 }
 
-int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
-			      struct btrkit_error *err)
+int btrkit_logical_references_around(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn,
+				     btrkit_lost_fn lost, void *ctx, struct btrkit_error *err)
 {
 	struct btrkit_allocation found;
 	struct references r;
@@ -101,10 +103,18 @@ int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned f
 		return err_set(err, BTRKIT_INVALID, "address %" PRIu64 " is in a tree block of level %u", address,
 			       found.level);
 	ret = references_init(&r, fs, err);
+	r.lost = lost;
+	r.lost_ctx = ctx;
 	if (!ret)
 		ret = references_load(&r, found.bytenr, err);
 	if (!ret)
 		ret = tell(&r, address - found.bytenr, flags & BTRKIT_LOGICAL_WHOLE_EXTENT, fn, ctx);
 	references_release(&r);
 	return ret;
+}
+
+int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
+			      struct btrkit_error *err)
+{
+	return btrkit_logical_references_around(fs, address, flags, fn, NULL, ctx, err);
 }

@@ -70,6 +70,9 @@ int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, curs
  */
 int cursor_lost_keys(const struct cursor *c, struct btrkit_key *first, struct btrkit_key *end) BTRKIT_MUST_CHECK;
 
+/* After cursor_lost_keys() returned 0: the block that could not be entered. @return 0; 1: it is the root */
+int cursor_lost_block(const struct cursor *c, uint64_t *bytenr, unsigned *level) BTRKIT_MUST_CHECK;
+
 static inline const struct node *cursor_leaf(const struct cursor *c)
 {
 	return c->nodes[0];

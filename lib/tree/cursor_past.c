@@ -51,6 +51,20 @@ int cursor_lost_keys(const struct cursor *c, struct btrkit_key *first, struct bt
 	return 0;
 }
 
+int cursor_lost_block(const struct cursor *c, uint64_t *bytenr, unsigned *level)
+{
+	unsigned above;
+
+	if (!c->nodes[c->root.level])
+		return 1;
+	above = deepest(c);
+	if (!above)
+		return 1;
+	*bytenr = le64_get(node_ptrs(c->nodes[above])[c->slots[above]].blockptr);
+	*level = above - 1;
+	return 0;
+}
+
 static int next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
 		       struct btrkit_error *err)
 {

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""inode-resolve with lost leaves: paths are found by the entries of directories, what is missing is said, and the exit
-status is 1.
+"""inode-resolve and logical-resolve with lost leaves: paths are found by the entries of directories, files by the
+extent tree, what is missing is said, and the exit status is 1.
 
 BTRKIT is the program under test.
 """
+import json
+import os
 import re
 import subprocess
 import tempfile
 
 from tool import BTRKIT, run
 
-LINKS, DIRS = 1600, 400
+LINKS, DIRS, EXTENTS = 1600, 400, 2000
 
 
 def edit(path, script):
-    subprocess.run([BTRKIT, 'edit', path], input='\n'.join(script).encode(), check=True)
+    done = subprocess.run([BTRKIT, 'edit', path], input='\n'.join(script).encode(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def make(path):
@@ -131,12 +134,105 @@ def lost_directories(whole, path):
     assert re.search(rf'; a path of inode {files[both[0]]}, through directory \d+, is missing, tree 5', err), err
 
 
+def resolved(path, *args):
+    """The references to an address, their number of paths, and the standard error."""
+    status, out, err = run('logical-resolve', '--format=json', *args[:-1], path, str(args[-1]))
+    rows = [json.loads(line) for line in out.splitlines()[1:]]
+    assert status == bool(err), (status, err)
+    return [(row['root'], row.get('path', ''), row['offset'], row['length'], row['extent_offset']) for row in rows], err
+
+
+def lost_extents(scratch):
+    """A leaf of extents is lost that a snapshot shares. Others refer to the same extents: a clone, and the clone in the
+    snapshot, which has been changed since."""
+    path, folder = f'{scratch}/extents.img', f'{scratch}/folder'
+    os.mkdir(folder)
+    with open(f'{folder}/sparse', 'wb') as f:
+        for k in range(EXTENTS):
+            f.seek(2 * k * 4096)
+            f.write(b'%04d;' % k * 800)
+    with open(path, 'wb') as f:
+        f.truncate(200 << 20)
+    assert run('mkfs', '-q', '--free', '64m', '--rootdir', folder, path)[0] == 0
+    edit(path, ['clone sparse copy', 'subvolume snapshot 5 snap'])
+    with open(f'{scratch}/changed', 'wb') as f:
+        f.write(b'changed' * 1000)
+    edit(path, [f'write copy {8192 * 7} {scratch}/changed'])
+    inode = number(path, 'sparse')
+    rows = [json.loads(line) for line in run('fiemap', '--format=json', path, 'sparse')[1].splitlines()[1:]]
+    found = {row['logical']: row['physical'] for row in rows}
+    mine = [leaf for leaf in with_only(path, 'EXTENT_DATA')
+            if set(re.findall(r'key \((\d+) EXTENT_DATA', leaf)) == {inode}]
+    # The block of the clone's first extents is not shared with the snapshot any more.
+    leaf = mine[len(mine) // 2]
+    lost = [int(offset) for offset in re.findall(r'EXTENT_DATA (\d+)\)', leaf)]
+    lost = [offset for offset in lost if offset in found]
+    outside = [offset for offset in found if offset not in lost]
+    before = {offset: resolved(path, found[offset] + 5) for offset in lost[::40] + outside[::300]}
+    whole = {offset: resolved(path, '-o', '-P', found[offset]) for offset in lost[::40]}
+    places = re.findall(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
+    with open(path, 'r+b') as f:
+        for place in places:
+            f.seek(int(place) + 4000)
+            f.write(b'damage')
+    for offset, (wanted, err) in before.items():
+        now = resolved(path, found[offset] + 5)
+        assert not err and len(wanted) > 3, (wanted, err)
+        if offset in outside:
+            assert now == (wanted, ''), (offset, wanted, now)
+            continue
+        unknown = [row for row in now[0] if not row[3]]
+        assert {row[1] for row in unknown} == {'sparse', 'snap/sparse'}, now
+        assert sorted(row[:3] for row in wanted) == sorted(row[:3] for row in now[0]), (wanted, now)
+        assert set(wanted) - set(now[0]) == {row for row in wanted if row[1] in ('sparse', 'snap/sparse')}, now
+        assert f'; inode {inode} of subvolume 5 refers to the extent, but which of its bytes do is not known' in now[1]
+        assert now[1].count('\n') == 1, now[1]
+        text = run('logical-resolve', path, str(found[offset] + 5))
+        assert sorted(text[1].decode().split()) == sorted(row[1] for row in wanted) and text[::2] == (1, now[1]), text
+        now = resolved(path, '-o', '-P', found[offset])
+        assert [row[:3] for row in now[0]] == [row[:3] for row in whole[offset][0]], (now, whole[offset])
+    # The tree itself is lost.
+    root = re.search(r'(?m)^(?:node|leaf) (\d+)', run('dump-tree', '-t', '5', path)[1].decode())[1]
+    for place in re.findall(rb'physical (\d+)', run('map-logical', path, root)[1]):
+        with open(path, 'r+b') as f:
+            f.seek(int(place) + 4000)
+            f.write(b'damage')
+    rows, err = resolved(path, '-P', found[outside[0]])
+    assert any(row[0] == 5 for row in rows) and any(row[0] != 5 for row in rows), (rows, err)
+    # Nothing is known without the extent tree, and that is said.
+    status, out, err = run('logical-resolve', path, str(found[lost[0]] + (1 << 40)))
+    assert status == 1 and not out and 'nothing is allocated' in err, err
+
+
+def lost_back_references(scratch):
+    """A leaf of the extent tree is lost that has only references to one extent."""
+    path, host, count = f'{scratch}/backrefs.img', f'{scratch}/host', 900
+    with open(host, 'wb') as f:
+        f.write(b'text' * 5000)
+    with open(path, 'wb') as f:
+        f.truncate(128 << 20)
+    assert run('mkfs', '-q', '-m', 'single', path)[0] == 0
+    edit(path, [f'put {host} one'] + [f'clone one copy-{k}' for k in range(count - 1)])
+    address = json.loads(run('fiemap', '--format=json', path, 'one')[1].splitlines()[1])['physical']
+    before = resolved(path, address)
+    assert len(before[0]) == count and not before[1], before[1]
+    texts = re.split(r'(?m)^leaf (?=\d+ items)', run('dump-tree', '-t', '2', path)[1].decode())[1:]
+    leaf = next(leaf for leaf in texts if leaf.count(f'({address} EXTENT_DATA_REF ') == leaf.count('\titem '))
+    lose(path, leaf)
+    rows, err = resolved(path, address)
+    known = count - leaf.count('\titem ')
+    assert f'; of {count} references to the extent, {known} are known, ' in err and err.count('\n') == 1, err
+    assert known and len(rows) == known and set(rows) < set(before[0]), len(rows)
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         whole = f'{scratch}/whole.img'
         make(whole)
         lost_references(whole, f'{scratch}/references.img')
         lost_directories(whole, f'{scratch}/directories.img')
+        lost_extents(scratch)
+        lost_back_references(scratch)
 
 
 if __name__ == '__main__':

@@ -162,8 +162,8 @@ static int logical_references(struct caller *c)
 
 static int logical_references_print(struct caller *c)
 {
-	return print_logical_references(c->fs, calls_address(c), calls_flags(c, 3), calls_format(c), calls_write,
-					       c, &c->err);
+	return print_logical_references(c->fs, calls_address(c), calls_flags(c, 3), calls_format(c), NULL, NULL,
+					calls_write, c, &c->err);
 }
 
 static int inode_paths_print(struct caller *c)

@@ -106,6 +106,15 @@ static int count_owners(void *ctx, const struct btrkit_reference *refs, size_t n
 	return *(uint64_t *)ctx > ROWS_MAX ? -27 : 0;
 }
 
+/* A btrkit_lost_fn. */
+static int go_on(void *ctx, const struct btrkit_error *what)
+{
+	(void)ctx;
+	if (!what->message[0])
+		abort();
+	return 0;
+}
+
 /* Resolves the references of each row, and its location, to paths. */
 static int resolve_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 {
@@ -115,9 +124,8 @@ static int resolve_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 
 	for (size_t i = 0; i < n; i++, r->rows++)
 		if (rows[i].physical && r->rows < RESOLVED_MAX)
-			fuzz_ended(print_logical_references(r->fs, rows[i].physical, 0, BTRKIT_FORMAT_JSON,
-								   fuzz_write, &room, &err),
-				   &err);
+			fuzz_ended(print_logical_references(r->fs, rows[i].physical, 0, BTRKIT_FORMAT_JSON, go_on,
+							    NULL, fuzz_write, &room, &err), &err);
 	return r->rows > ROWS_MAX ? -27 : 0;
 }
 
