@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compare tests/LINUX.md with the table that it is made from, linux.txt, or write it.    linux_page.py [--write]"""
+"""Compare tests/LINUX.md with what it is made from, linux.txt and linux-functions.txt, or write it.
+linux_page.py [--write]. Each rule of linux.txt must be one of a function, and none may be missing."""
+import collections
 import os
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 PAGE = os.path.join(HERE, '..', 'LINUX.md')
 HEAD = '''<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->
-<!-- Made from tests/check/linux.txt by tests/check/linux_page.py --write. -->
+<!-- Made from tests/check/linux.txt and linux-functions.txt by tests/check/linux_page.py --write. -->
 # What Linux refuses
 
 What Linux 6.18 checks when it mounts a filesystem, reads its tree blocks and works with it, and what `btrkit check`
@@ -27,6 +29,23 @@ of the {} filesystems that it was asked about, on read-only devices; except that
 devices with that in the superblock then.
 '''
 ASKED_BEFORE = 264
+FUNCTIONS = '''
+## Where Linux checks
+
+Each function of Linux 6.18 that refuses what it reads or complains of it, and how many rules it enforces: those above,
+by what Linux said when they were broken, and those that no image can break, or none here. Linux's messages were compared
+with the source of 6.12 and 7.2, and with the messages and symbols in the modules of 6.18.15: rules that only the later
+source has say so. [check/linux-functions.txt](check/linux-functions.txt) lists the rules of each.
+
+| File | Function | Rules above | Others |
+|---|---|---|---|
+'''
+OTHERS = '''
+## Rules without an image
+
+| Function | Rule | Why there is none |
+|---|---|---|
+'''
 TABLE = '''
 ## {}
 
@@ -52,7 +71,41 @@ def escape(text):
     return text.replace('|', '\\|')
 
 
-def page(lines):
+def read_functions(lines):
+    """Return [file, function, rules with a row, [rule, why there is no row]]."""
+    functions, file = [], None
+    for line in lines:
+        if line.startswith('# '):
+            file = line.removeprefix('# ')
+        elif line.startswith('\t- '):
+            functions[-1][3].append(line.removeprefix('\t- ').split(': ', 1))
+        elif line.startswith('\t'):
+            functions[-1][2].append(line.removeprefix('\t'))
+        else:
+            functions.append([file, line, [], []])
+    return functions
+
+
+def mistakes(functions, rules):
+    """Return what is wrong about the rules of the functions; rules: those of the table."""
+    named = collections.Counter(rule for function in functions for rule in function[2])
+    yield from (f'of no function: {rule}' for rule in sorted(set(rules) - set(named)))
+    yield from (f'not in linux.txt: {rule}' for rule in sorted(set(named) - set(rules)))
+    yield from (f'of two functions: {rule}' for rule, number in named.items() if number > 1)
+    for file, name, with_row, others in functions:
+        if not with_row and not others:
+            yield f'without rules: {file} {name}'
+        yield from (f'without a reason: {other[0]}' for other in others if len(other) < 2)
+
+
+def functions_page(functions):
+    return (FUNCTIONS + ''.join(f'| {file} | {escape(name)} | {len(with_row)} | {len(others) or ""} |\n'
+                                for file, name, with_row, others in functions) +
+            OTHERS + ''.join(f'| {escape(name)} | {escape(rule)} | {escape(why)} |\n'
+                             for _, name, _, others in functions for rule, why in others))
+
+
+def page(lines, functions):
     rows, body = [], []
     for line in lines:
         if ' | ' not in line:
@@ -63,12 +116,21 @@ def page(lines):
         rows.append(answers)
         codes = ', '.join(code.removeprefix('BTR-') for code in codes.split()) if codes.startswith('BTR-') else codes
         body.append(f'| {escape(rule)} | {codes} | {severity} | {answers[0]} | {answers[1]} |\n')
-    return HEAD.format(len(rows), ''.join(counts(rows)), ASKED_BEFORE) + ''.join(body)
+    return HEAD.format(len(rows), ''.join(counts(rows)), ASKED_BEFORE) + ''.join(body) + functions_page(functions)
+
+
+def read_lines(name):
+    with open(os.path.join(HERE, name), encoding='utf-8') as f:
+        return f.read().rstrip('\n').split('\n')
 
 
 def main(*arguments):
-    with open(os.path.join(HERE, 'linux.txt'), encoding='utf-8') as f:
-        wanted = page(f.read().rstrip('\n').split('\n'))
+    lines, functions = read_lines('linux.txt'), read_functions(read_lines('linux-functions.txt'))
+    wrong = list(mistakes(functions, [line.split(' | ')[0] for line in lines if ' | ' in line]))
+    if wrong:
+        print('linux-functions.txt:', *wrong, sep='\n')
+        return 1
+    wanted = page(lines, functions)
     if arguments == ('--write',):
         with open(PAGE, 'w', encoding='utf-8') as f:
             f.write(wanted)
