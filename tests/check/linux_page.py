@@ -32,10 +32,10 @@ ASKED_BEFORE = 264
 FUNCTIONS = '''
 ## Where Linux checks
 
-Each function of Linux 6.18 that refuses what it reads or complains of it, and how many rules it enforces: those above,
-by what Linux said when they were broken, and those that no image can break, or none here. Linux's messages were compared
-with the source of 6.12 and 7.2, and with the messages and symbols in the modules of 6.18.15: rules that only the later
-source has say so. [check/linux-functions.txt](check/linux-functions.txt) lists the rules of each.
+Each function of Linux 6.18 that refuses what it reads or complains of it, and how many rules it enforces: those
+above, by what Linux said when they were broken, and those that no image can break, or none here. Linux's messages
+were compared with the source of 6.12 and 7.2, and with the messages and symbols in the modules of 6.18.15: rules that
+only the later source has say so. [check/linux-functions.txt](check/linux-functions.txt) lists the rules of each.
 
 | File | Function | Rules above | Others |
 |---|---|---|---|
