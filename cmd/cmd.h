@@ -137,6 +137,8 @@ struct cmd_note {
 	const char *device;
 };
 void cmd_note(void *ctx, const char *line);
+/* Prints a note about a missing or stale device as cmd_note() does, and what can be done about it. */
+void cmd_note_device(void *ctx, const struct btrkit_error *what);
 
 /* In open.c: */
 /* Whether two names refer to the same device or file. */

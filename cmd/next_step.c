@@ -8,12 +8,39 @@
 #define PARTITIONS_MAX 128	/* that are tried: what a GPT has unless it was made larger */
 #define MAGIC_AT 65600		/* of the primary superblock's magic */
 
-static bool has_option(const struct command *cmd, const char *name)
+static const struct cmd_option *find_option(const struct command *cmd, const char *name)
 {
 	for (const struct cmd_option *o = cmd->options; o && o->id; o++)
 		if (!strcmp(o->name, name))
-			return true;
-	return false;
+			return o;
+	return NULL;
+}
+
+static bool has_option(const struct command *cmd, const char *name)
+{
+	return find_option(cmd, name);
+}
+
+static void BTRKIT_PRINTF(2, 3) add(struct cmd_next_step *step, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(step->text, sizeof(step->text), fmt, args);
+	va_end(args);
+}
+
+/* How the command gets devices: by an option, as arguments, or from the machine, where it looks for them. */
+static void name_devices(const struct command *cmd, struct cmd_next_step *step)
+{
+	const struct cmd_option *option = find_option(cmd, "device");
+
+	if (option && option->arg)
+		add(step, "; give each device with --device");
+	else if (!strncmp(cmd->args, "DEV...", 6))
+		add(step, "; give all devices");
+	else
+		add(step, "; attach all devices, which are found then (an image file by losetup)");
 }
 
 /* Whether a partition of a disk, or of an image of one, can be opened. @btrfs: whether it has a filesystem */
@@ -29,15 +56,6 @@ static bool find_partition(const char *device, unsigned number, bool *btrfs)
 		 !btrkit_io_read(io, MAGIC_AT, magic, sizeof(magic), NULL) && !memcmp(magic, "_BHRfS_M", sizeof(magic));
 	btrkit_io_close(io);
 	return true;
-}
-
-static void BTRKIT_PRINTF(2, 3) add(struct cmd_next_step *step, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(step->text, sizeof(step->text), fmt, args);
-	va_end(args);
 }
 
 /* If the device has a partition table: which partition has a filesystem. */
@@ -86,15 +104,14 @@ const char *cmd_next_step(const struct command *cmd, const char *device, const s
 		add(step, "; mount it once, then Linux replays what was synced last, and unmount it");
 		break;
 	case BTRKIT_CAUSE_DEVICE_STALE:
-		if (err->code == BTRKIT_UNSUPPORTED)
-			add(step, "; mount it with all devices and run btrfs scrub");
+		add(step, "; mount it with all devices and run btrfs scrub");
 		break;
 	case BTRKIT_CAUSE_IN_USE:
 		add(step, "; unmount it first%s", has_option(cmd, "force") && !strcmp(cmd->name, "check") ?
 							  ", or give --force" : "");
 		break;
 	case BTRKIT_CAUSE_DEVICE_MISSING:
-		add(step, has_option(cmd, "device") ? "; give each device with --device" : "; give all devices");
+		name_devices(cmd, step);
 		break;
 	case BTRKIT_CAUSE_LOCKED:
 		add(step, "; wait for that program, which fuser or lsof names");

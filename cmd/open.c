@@ -157,6 +157,7 @@ static struct btrkit_fs *open_noted(const struct command *cmd, struct opening *o
 		o->opts = *opts;
 	note = (struct cmd_note){ cmd, o->devices[0] };
 	o->opts.note = cmd_note;
+	o->opts.device_note = cmd_note_device;
 	o->opts.note_ctx = &note;
 	return open_or_say(cmd, o);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/next_step.h"
 
 int cmd_write_fd(int fd, const void *data, size_t len)
 {
@@ -71,6 +72,15 @@ void cmd_note(void *ctx, const char *line)
 	const struct cmd_note *note = ctx;
 
 	cmd_say("btrkit %s: %s: %s", note->cmd->name, note->device, line);
+}
+
+void cmd_note_device(void *ctx, const struct btrkit_error *what)
+{
+	const struct cmd_note *note = ctx;
+	struct cmd_next_step step;
+
+	cmd_say("btrkit %s: %s: %s%s", note->cmd->name, note->device, what->message,
+		cmd_next_step(note->cmd, note->device, what, &step));
 }
 
 int cmd_fail_no_memory(const struct command *cmd)

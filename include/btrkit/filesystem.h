@@ -83,6 +83,15 @@ struct btrkit_bad_read {
  */
 typedef void (*btrkit_bad_read_fn)(void *ctx, const struct btrkit_bad_read *bad);
 
+/**
+ * Reports devices that are missing or stale when a filesystem is opened. The cause is #BTRKIT_CAUSE_DEVICE_MISSING or
+ * #BTRKIT_CAUSE_DEVICE_STALE, the message is a whole line, and @c devid is set if there is one such device. @p what is
+ * valid only during the call.
+ *
+ * Since: 0.2
+ */
+typedef void (*btrkit_device_note_fn)(void *ctx, const struct btrkit_error *what);
+
 /** Options of btrkit_fs_open(). Initialise with BTRKIT_OPEN_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_open_options {
 	unsigned flags;			/**< enum btrkit_open_flags; unknown ones are refused */
@@ -95,7 +104,9 @@ struct btrkit_open_options {
 	unsigned backup;		/**< with BTRKIT_OPEN_BACKUP: 0 to 3 */
 	uint64_t tree_root;		/**< these two: logical addresses */
 	uint64_t chunk_root;
-	uint64_t reserved[4];	/**< 0 */
+	/** Called in place of @c note for devices, with @c note_ctx. NULL: @c note is called. Since: 0.2 */
+	btrkit_device_note_fn device_note;
+	uint64_t reserved[3];	/**< 0 */
 };
 
 #define BTRKIT_OPEN_OPTIONS_INIT BTRKIT_ZEROS
@@ -113,8 +124,8 @@ struct btrkit_open_options {
  * highest generation is used for the filesystem. A device with an older generation is stale: it is read only if no
  * other device has the data, or if a checksum or a generation can confirm what it holds.
  *
- * If devices are missing, everything that the others hold can be read. The note callback is told which devices are
- * missing and which chunks cannot be read without them.
+ * If devices are missing, everything that the others hold can be read. The note callback is told once which devices are
+ * missing, and how much cannot be read without them. Which chunks these are, btrkit_chunks() says.
  *
  * @param devices	the devices, in any order; owned by the handle on success, by the caller otherwise
  * @param n	number of devices

@@ -119,47 +119,17 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 	return 0;
 }
 
-/* Maximum number of unreadable chunks that are named. */
-#define LOST_NAMED_MAX 10u
-
-static void note_lost_chunk(const struct volume_chunk *c, const struct btrkit_open_options *opts)
+void open_note_device(const struct btrkit_open_options *opts, enum btrkit_cause cause, uint64_t devid, const char *line)
 {
-	const char *data = c->type & BG_DATA ? "data" : "", *system = c->type & BG_SYSTEM ? "system" : "";
-	const char *metadata = c->type & BG_METADATA ? "metadata" : "";
+	struct btrkit_error what = { .code = BTRKIT_IO, .err = -EIO, .cause = cause, .devid = devid };
 
-	open_note(opts, "chunk %" PRIu64 " of %" PRIu64 " bytes, %s%s%s%s %s, cannot be read completely", c->logical,
-		  c->length, data, *data && *metadata ? "+" : "", metadata, system, raid_profile_find(c->type)->name);
-}
-
-static void note_lost_chunks(const struct volume *v, const struct btrkit_open_options *opts)
-{
-	uint64_t lost = 0, bytes = 0;
-
-	for (size_t i = 0; i < volume_num_chunks(v); i++) {
-		if (volume_chunk_reachable(v, i))
-			continue;
-		if (lost++ < LOST_NAMED_MAX)
-			note_lost_chunk(volume_chunk(v, i), opts);
-		bytes += volume_chunk(v, i)->length;
-	}
-	if (lost)
-		open_note(opts, "%" PRIu64 " of %zu chunks, %" PRIu64 " bytes, cannot be read completely", lost,
-			  volume_num_chunks(v), bytes);
-}
-
-/* Notes the missing devices, and what cannot be read without them. */
-static void note_missing(const struct btrkit_fs *fs, size_t given, const struct btrkit_open_options *opts)
-{
-	const struct volume *v = fs->volume;
-
-	if (given >= fs->super.num_devices)
+	if (!opts->device_note) {
+		open_note(opts, "%s", line);
 		return;
-	open_note(opts, "%" PRIu64 " of %" PRIu64 " devices are missing", fs->super.num_devices - given,
-		  fs->super.num_devices);
-	for (size_t i = 0; i < volume_num_devices(v); i++)
-		if (!volume_device(v, i).io)
-			open_note(opts, "device %" PRIu64 " is missing", volume_device(v, i).devid);
-	note_lost_chunks(v, opts);
+	}
+	what.places = devid ? BTRKIT_AT_DEVID : 0;
+	snprintf(what.message, sizeof(what.message), "%s", line);
+	opts->device_note(opts->note_ctx, &what);
 }
 
 static int verify_options(const struct btrkit_open_options *opts, size_t n, struct btrkit_error *err)
@@ -258,7 +228,7 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 	if (r)
 		return r;
 	note_half_done(fs, opts);
-	note_missing(fs, m->present, opts);
+	members_note_missing(m, fs);
 	if (opts->flags & BTRKIT_OPEN_WRITE) {
 		r = fs_check_write(fs, m->devices, m->n, err);
 		fs->writable = !r;

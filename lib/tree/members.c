@@ -2,15 +2,19 @@
 #include "lib/tree/members.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/base/uuid.h"
 #include "lib/format/items/devices/dev.h"
 #include "lib/tree/cursor.h"
 #include "lib/tree/start.h"
 #include "lib/volume/volume.h"
+
+#define LINE_BYTES 200	/* of a note, as in struct btrkit_error */
 
 static const char *name_of(const struct members *m, size_t i)
 {
@@ -148,6 +152,15 @@ static size_t find(const struct members *m, uint64_t devid)
 	return i;
 }
 
+static void note_seed(const struct members *m, const struct dev_item *d)
+{
+	char text[UUID_TEXT], line[LINE_BYTES];
+
+	snprintf(line, sizeof(line), "device %" PRIu64 " of the seed filesystem %s is missing", d->devid,
+		 base_uuid_text(d->fsid, text));
+	open_note_device(m->opts, BTRKIT_CAUSE_DEVICE_MISSING, d->devid, line);
+}
+
 static int confirm_item(struct confirming *c, const struct dev_item *d, struct btrkit_error *err)
 {
 	const struct members *m = c->m;
@@ -158,8 +171,7 @@ static int confirm_item(struct confirming *c, const struct dev_item *d, struct b
 	c->seeds |= seed;
 	if (i == m->n) {
 		if (seed)
-			open_note(m->opts, "device %" PRIu64 " of the seed filesystem %s is missing", d->devid,
-				  base_uuid_text(d->fsid, text));
+			note_seed(m, d);
 		return 0;
 	}
 	/* With a single device that is damage, which is reported elsewhere. */
@@ -239,10 +251,77 @@ int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error
 
 void members_note_stale(const struct members *m, const struct btrkit_fs *fs)
 {
+	char line[LINE_BYTES];
+
 	for (size_t i = 0; i < m->n; i++)
 		if (!is_foreign(m, i) && m->supers[i].generation != fs->super.generation) {
 			volume_set_stale(fs->volume, i);
-			open_note(m->opts, "device %" PRIu64 " has generation %" PRIu64 ", the filesystem %" PRIu64,
-				  m->supers[i].devid, m->supers[i].generation, fs->super.generation);
+			snprintf(line, sizeof(line), "device %" PRIu64 " is stale: it has generation %" PRIu64
+				 ", the filesystem %" PRIu64, m->supers[i].devid, m->supers[i].generation,
+				 fs->super.generation);
+			open_note_device(m->opts, BTRKIT_CAUSE_DEVICE_STALE, m->supers[i].devid, line);
 		}
+}
+
+/* Maximum number of missing devices whose numbers are noted. */
+#define MISSING_NAMED_MAX 8u
+
+/* Names the missing devices that are known. @return the number of one if no other is missing, otherwise 0 */
+static uint64_t name_missing(const struct volume *v, uint64_t missing, char *line)
+{
+	uint64_t named = 0, devid = 0;
+
+	for (size_t i = 0; i < volume_num_devices(v); i++) {
+		if (volume_device(v, i).io)
+			continue;
+		devid = volume_device(v, i).devid;
+		if (named++ < MISSING_NAMED_MAX)
+			text_add(line, LINE_BYTES, "%s %" PRIu64, named > 1 ? "," : missing > 1 ? "devices" : "device",
+				 devid);
+	}
+	if (named && missing > named)
+		text_add(line, LINE_BYTES, " and others");
+	else if (named > MISSING_NAMED_MAX)
+		text_add(line, LINE_BYTES, " and %" PRIu64 " others", named - MISSING_NAMED_MAX);
+	else if (!named)
+		text_add(line, LINE_BYTES, missing > 1 ? "devices" : "a device");
+	return missing == 1 ? devid : 0;
+}
+
+/* Adds how much cannot be read. */
+static void add_lost_chunks(const struct volume *v, char *line)
+{
+	uint64_t lost = 0, bytes = 0, types = 0;
+
+	for (size_t i = 0; i < volume_num_chunks(v); i++) {
+		if (volume_chunk_reachable(v, i))
+			continue;
+		lost++;
+		bytes += volume_chunk(v, i)->length;
+		types |= volume_chunk(v, i)->type;
+	}
+	if (!lost) {
+		text_add(line, LINE_BYTES, ": all chunks can be read");
+		return;
+	}
+	text_add(line, LINE_BYTES, ": %" PRIu64 " of %zu chunks cannot be read completely, %" PRIu64 " bytes of", lost,
+		 volume_num_chunks(v), bytes);
+	text_add(line, LINE_BYTES, "%s%s%s", types & BG_DATA ? " data" : "",
+		 !(types & BG_METADATA) ? "" : !(types & BG_DATA) ? " metadata" : types & BG_SYSTEM ? ", metadata" :
+		 " and metadata",
+		 !(types & BG_SYSTEM) ? "" : types & (BG_DATA | BG_METADATA) ? " and system" : " system");
+}
+
+void members_note_missing(const struct members *m, const struct btrkit_fs *fs)
+{
+	const uint64_t all = fs->super.num_devices, missing = m->present < all ? all - m->present : 0;
+	char line[LINE_BYTES] = "";
+	uint64_t devid;
+
+	if (!missing)
+		return;
+	devid = name_missing(fs->volume, missing, line);
+	text_add(line, LINE_BYTES, " %s missing, %" PRIu64 " of %" PRIu64, missing > 1 ? "are" : "is", missing, all);
+	add_lost_chunks(fs->volume, line);
+	open_note_device(m->opts, BTRKIT_CAUSE_DEVICE_MISSING, devid, line);
 }

@@ -36,5 +36,7 @@ int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error
 
 /* Notes stale devices, which missed the last writes. They are read last. */
 void members_note_stale(const struct members *m, const struct btrkit_fs *fs);
+/* Notes in one line which devices are missing, and how much cannot be read without them. */
+void members_note_missing(const struct members *m, const struct btrkit_fs *fs);
 
 #endif

@@ -119,7 +119,17 @@ def stale(scratch):
     says('a device is missing, device 2; give each device with --device', 'space-cache', 'clear', 'v1', '--dry-run',
          paths[0])
     status, out, err = run('ls', f'--device={paths[1]}', paths[0])
-    assert not status and out == b'a\n' and err.count('\n') <= 1, (status, out, err)
+    assert not status and out == b'a\n' and err.count('\n') == 1, (status, out, err)
+    said = 'device 2 is stale: it has generation 1, the filesystem 2; mount it with all devices and run btrfs scrub\n'
+    assert err.endswith(said), err
+    # How a command gets the other devices.
+    for words, args in (('give each device with --device', ['ls', '--noscan', paths[0]]),
+                        ('give all devices', ['dump-tree', '--noscan', paths[0]]),
+                        ('attach all devices, which are found then (an image file by losetup)',
+                         ['diff', '--noscan', '--from=fs', '--to=fs', paths[0]])):
+        status, out, err = run(*args)
+        assert not status and err.endswith(f': device 2 is missing, 1 of 2: all chunks can be read; {words}\n'), err
+        assert err.count('\n') == 1, err
 
 
 def mounted(scratch):

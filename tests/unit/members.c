@@ -178,7 +178,7 @@ static void all_of_them(void **state)
 	start(&r);
 	opened(&r, "abc", 0, "");
 	opened(&r, "cab", BTRKIT_OPEN_WRITE, "");
-	opened(&r, "ab", 0, "1 of 3 devices are missing\ndevice 3 is missing\n");
+	opened(&r, "ab", 0, "device 3 is missing, 1 of 3: all chunks can be read\n");
 	refused(&r, "ab", BTRKIT_OPEN_WRITE, -EOPNOTSUPP, "filesystem has 3 devices, 2 given");
 	/* The superblocks now count one device less than the chunk tree has. */
 	for (unsigned i = 0; i < DEVICES; i++)
@@ -235,7 +235,7 @@ static void an_old_one(void **state)
 	change_super(&r, 1, make_stale);
 	refused(&r, "bac", BTRKIT_OPEN_WRITE, -EOPNOTSUPP, "device 2 (device-b) is stale, with generation ");
 	assert_int_equal(r.notes[0], 0);
-	opened(&r, "bac", 0, "device 2 has generation 0, the filesystem 1\n");
+	opened(&r, "bac", 0, "device 2 is stale: it has generation 0, the filesystem 1\n");
 	end(&r);
 }
 
@@ -248,8 +248,8 @@ static void one_that_left(void **state)
 	change_super(&r, 1, change_uuid);
 	refused(&r, "abc", 0, -EINVAL, "device-b is not device 2 of the filesystem: that has the UUID ");
 	change_super(&r, 1, change_devid);
-	opened(&r, "acb", 0, "device-b, device 9, no longer belongs to the filesystem\n1 of 3 devices are missing\n"
-			     "device 2 is missing\n");
+	opened(&r, "acb", 0, "device-b, device 9, no longer belongs to the filesystem\n"
+			     "device 2 is missing, 1 of 3: all chunks can be read\n");
 	refused(&r, "acb", BTRKIT_OPEN_WRITE, -EOPNOTSUPP, "device-b, device 9, no longer belongs to the filesystem");
 	end(&r);
 }

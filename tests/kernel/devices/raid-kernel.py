@@ -154,27 +154,26 @@ class Row:
                 if r.status == 1:
                     require('missing' in r.said or 'device' in r.said, f'{what}: the message does not say why', r)
                     continue
-                require(f'{n} of {len(self.volume.paths)} devices are missing' in r.notes,
-                        f'{what}: missing device not reported', r)
+                devids = ', '.join(map(str, sorted(without)))
+                named = f'devices {devids} are' if n > 1 else f'device {devids} is'
+                said = [note for note in r.notes if f'{named} missing, {n} of {len(self.volume.paths)}: ' in note]
+                require(len(said) == 1, f'{what}: missing devices are not reported in one note', r)
                 require(not r.bad_reads, f'{what}: a missing device is reported as a bad read', r)
-                for devid in without:
-                    require(f'device {devid} is missing' in r.notes, f'{what}: missing device not reported', r)
-                lost = any('cannot be read completely' in note for note in r.notes)
+                lost = re.search(r': (\d+) of \d+ chunks cannot be read completely, ', said[0])
                 require(lost or not r.failed, f'{what}: unreadable chunks are not reported', r)
-                named = {int(m[1]) for note in r.notes if (m := re.match(r'chunk (\d+) of \d+ bytes, ', note))}
-                require(named == self.unreachable(without),
-                        f'{what}: reported chunks {named}, expected {self.unreachable(without)}', r)
+                require((int(lost[1]) if lost else 0) == self.unreachable(without),
+                        f'{what}: reported {said}, expected {self.unreachable(without)} chunks', r)
                 require(n > self.spare or not lost, f'{what}: chunks are reported as unreadable', r)
                 require(all('missing' in e for e in r.failed.values()), f'{what}: a file failed for another reason', r)
 
     def unreachable(self, without):
-        """The chunks that lack more devices than they can do without; at most as many as are reported."""
-        found = []
+        """The number of chunks that lack more devices than they can do without."""
+        found = set()
         for logical, _, kind, stripes in self.volume.chunks():
             parts, spare = volumes.groups(kind, stripes)
             if any(len([s for s in part if s[0] in without]) > spare for part in parts):
-                found.append(logical)
-        return set(sorted(found)[:10])
+                found.add(logical)
+        return len(found)
 
     def told(self, what, r, places):
         """Every skipped copy was damaged, and every read succeeded."""
