@@ -18,6 +18,7 @@ SEVERAL = {  # number of devices, whether to fill them, profile of data
     'two-raid1': (2, True, 'raid1'),
     'two-raid0': (2, True, 'raid0'),
     'three-raid5': (3, False, 'raid5'),
+    'two-single': (2, False, 'single'),
 }
 UUID = '6b747274-6962-4b69-8000-0000000000aa'
 
@@ -39,8 +40,9 @@ def make(name, folder):
         with open(path, 'wb') as f:
             f.truncate(DEVICE_SIZE)
     contents = ('--rootdir', make_source(folder)) if fill else ()
-    subprocess.run([os.environ.get('BTRKIT', 'btrkit'), 'mkfs', '-q', '-U', UUID, '-b', str(DEVICE_SIZE), '-m', 'raid1',
-                    '-d', data, *contents, *paths], check=True,
+    metadata = 'single' if data == 'single' else 'raid1'
+    subprocess.run([os.environ.get('BTRKIT', 'btrkit'), 'mkfs', '-q', '-U', UUID, '-b', str(DEVICE_SIZE),
+                    '-m', metadata, '-d', data, *contents, *paths], check=True,
                    env=dict(os.environ, SOURCE_DATE_EPOCH='1', DETERMINISTIC_SEED='1'))
     whole = os.path.join(folder, f'{name}.img')
     with open(whole, 'wb') as to:

@@ -126,6 +126,13 @@ static void check_copy(const struct volume_check *v, const struct dev_item *devi
 	if (memcmp(super->dev_uuid, device->uuid, UUID_SIZE) || memcmp(super->metadata_uuid, device->fsid, UUID_SIZE))
 		report_device(v, CHECK_DEVICE_IDENTITY, device->devid, "uuid", NULL,
 			      "device UUID or filesystem UUID in the device's superblock differs from the device item");
+	/* Linux tells by the generation whether a seed device was written to after the filesystem was grown from it. */
+	if (seed && super->generation != device->generation) {
+		const uint64_t generations[] = { super->generation, device->generation };
+
+		report_device(v, CHECK_DEVICE_IDENTITY, device->devid, "generation", generations,
+			      "generation in the seed device's superblock differs from the device item");
+	}
 	/* Seed devices are never written, and devices that were missing have old superblocks. */
 	if (seed || super->generation != v->c->fs->super.generation)
 		return;
