@@ -67,6 +67,8 @@ struct btrkit_fiemap_sink {
 	 * only during the call. Since 0.2, if leaves of a file's extents are lost, the rows behind them follow, and if
 	 * only the extent tree is damaged, all rows; btrkit_fiemap_path() does so, too, and then returns 0. If several
 	 * files in a row have such rows for one reason, it is reported once behind them, with root and inode 0.
+	 * Directories whose INODE_REF is lost are named by the entries that lead to them; a file whose path is still
+	 * not known is listed with an empty one.
 	 */
 	int (*problem)(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what);
 	/**

@@ -113,6 +113,12 @@ static int announce(struct listing *l)
 	struct btrkit_fiemap_file file;
 	int ret = describe(l, &file, &l->err);
 
+	/* The rows are known without the path. */
+	if (ret && may_go_on(l, ret)) {
+		text_add(l->err.message, sizeof(l->err.message), "; the path of inode %" PRIu64 " is not known",
+			 l->file.inode);
+		ret = tell(l, &l->err);
+	}
 	if (!ret)
 		ret = sink_result(l, l->sink->file(l->sink->ctx, &file));
 	l->file.announced = true;
@@ -477,6 +483,8 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 		ret = references_init(&l->refs, fs, &l->err);
 	if (!ret)
 		ret = path_namer_create(fs, &s->root, &l->namer, &l->err);
+	if (!ret && sink->problem)
+		path_namer_go_around(l->namer);
 	if (!ret)
 		ret = list_items(l, inode);
 	add_counts(l->stats, &l->share);

@@ -25,11 +25,13 @@ def make(path):
     """A file with many names, and files each of which has two names, the second in a directory that no other has."""
     with open(path, 'wb') as f:
         f.truncate(128 << 20)
+    with open(f'{path}.host', 'wb') as f:
+        f.write(b'inline')
     assert run('mkfs', '-q', '-m', 'single', path)[0] == 0
     script = ['mkdir d', 'mknod f p']
     for k in range(LINKS):
         script.append(f'ln f d/link-{k:04}')
-    script += [f'mknod file-{k:03} p' for k in range(DIRS)]
+    script += [f'put {path}.host file-{k:03}' for k in range(DIRS)]
     script += [f'mkdir dir-{k:03}' for k in range(DIRS)] + [f'mkdir dir-{k:03}/below' for k in range(DIRS)]
     script += [f'ln file-{k:03} dir-{k:03}/below/name-{k:03}' for k in range(DIRS)]
     edit(path, script)
@@ -99,6 +101,26 @@ def lost_references(whole, path):
     check(len(gone) - missing, f'{missing} are still missing')
 
 
+def listed_files(path, gone):
+    """fiemap -a lists the files below lost directories, with their paths; without, if no entry leads to them."""
+    def listed():
+        status, out, err = run('fiemap', '-a', '--format=json', other)
+        return status, [json.loads(line)['path'] for line in out.splitlines()[1:]], err
+    other = copy(path, f'{path}.other')
+    edit(other, [f'rm file-{k:03}' for k in range(DIRS)])
+    wanted = sorted(f'dir-{k:03}/below/name-{k:03}' for k in range(DIRS))
+    status, found, err = listed()
+    assert status == 1 and sorted(found) == wanted and err.count('\n') == 1, (len(found), err)
+    entries = with_only(other, 'DIR_ITEM', 'DIR_INDEX')
+    for leaf in entries:
+        lose(other, leaf)
+    status, found, err = listed()
+    nameless = len(found) - len(set(found) & set(wanted))
+    assert status == 1 and len(found) == DIRS and found.count('') == nameless and 0 < nameless <= len(gone), nameless
+    status, _, err = run('fiemap', '-av', other)
+    assert status == 1 and len(re.findall(r'; the path of inode \d+ is not known', err)) == nameless, err
+
+
 def lost_directories(whole, path):
     """References of directories on the way to the root are lost, then the inode of a file, too."""
     copy(whole, path)
@@ -112,6 +134,7 @@ def lost_directories(whole, path):
     for k in sorted(gone)[::7]:
         assert run('inode-resolve', path, files[k]) == (
             0, f'file-{k:03}\ndir-{k:03}/below/name-{k:03}\n'.encode(), ''), k
+    listed_files(path, gone)
     # The names of the lost directories themselves.
     inside = [inode for inode in re.findall(r'key \((\d+) INODE_REF', lost) if inode in dirs][1:-1]
     status, out, err = run('inode-resolve', path, inside[5])
