@@ -41,6 +41,7 @@ static const struct cmd_option subvolume_options[] = {
 static const struct cmd_option stats_options[] = {
 	{ 't', "tree", "TREE", "print only the tree with this number or name (repeatable)" },
 	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
+	CMD_VERBOSE_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -60,12 +61,6 @@ struct request {
 
 typedef int (*print_fn)(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 			struct btrkit_error *err);
-
-static int print_stats(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
-		       struct btrkit_error *err)
-{
-	return print_tree_stats(fs, req->trees, req->num_trees, req->format, cmd_write, out, err);
-}
 
 /* Parses N, +N for N or more, -N for N or less. */
 static void take_range(const struct command *cmd, const char *option, uint64_t *min, uint64_t *max)
@@ -161,7 +156,8 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	}
 }
 
-static int run(const struct command *cmd, int argc, char **argv, enum btrkit_format last_format, print_fn print)
+static int run(const struct command *cmd, int argc, char **argv, enum btrkit_format last_format, size_t cache_bytes,
+	       print_fn print)
 {
 	struct btrkit_open_options open = BTRKIT_OPEN_OPTIONS_INIT;
 	struct request req = { .last_format = last_format, .list = BTRKIT_SUBVOLUMES_OPTIONS_INIT };
@@ -178,8 +174,7 @@ static int run(const struct command *cmd, int argc, char **argv, enum btrkit_for
 			take_option(cmd, &req, c);
 		cmd_check_args(cmd, argc, 1, 1);
 		req.devices.at[0] = argv[optind];
-		if (print == print_stats)
-			open.cache_bytes = CACHE_BYTES;
+		open.cache_bytes = cache_bytes;
 		fs = cmd_devices_open(cmd, &req.devices, &open);
 		req.fold.cmd = cmd;
 		req.fold.device = req.devices.at[0];
@@ -221,14 +216,20 @@ static int list_subvolumes(struct btrkit_fs *fs, struct request *req, struct cmd
 	return ret ? ret : print_subvolumes(fs, &options, req->format, tell_lost, req, cmd_write, out, err);
 }
 
+static int print_stats(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
+		       struct btrkit_error *err)
+{
+	return print_tree_stats(fs, req->trees, req->num_trees, req->format, tell_lost, req, cmd_write, out, err);
+}
+
 static int run_subvolumes(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, PRINT_FORMAT_TSV, list_subvolumes);
+	return run(cmd, argc, argv, PRINT_FORMAT_TSV, 0, list_subvolumes);
 }
 
 static int run_stats(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, BTRKIT_FORMAT_JSON, print_stats);
+	return run(cmd, argc, argv, BTRKIT_FORMAT_JSON, CACHE_BYTES, print_stats);
 }
 
 const struct command cmd_list_subvolumes = {

@@ -150,8 +150,9 @@ struct btrkit_tree_stats {
 	struct btrkit_tree_level levels[BTRKIT_TREE_LEVELS];
 	struct btrkit_tree_items types[256];	/**< by the type of the key */
 	uint64_t inline_bytes;	/**< of files, as stored in the tree */
-	const struct btrkit_error *damage;	/**< why it could not be read to its end; NULL: all was counted */
-	uint64_t reserved[4];	/**< 0 */
+	const struct btrkit_error *damage;	/**< the first damage that it has; NULL: all was counted */
+	uint64_t lost_blocks;	/**< that could not be read; what was below them is not counted */
+	uint64_t reserved[3];	/**< 0 */
 };
 
 /**
@@ -172,6 +173,18 @@ typedef int (*btrkit_tree_stats_fn)(void *ctx, const struct btrkit_tree_stats *s
  */
 int btrkit_tree_stats(struct btrkit_fs *fs, const uint64_t *trees, size_t n, btrkit_tree_stats_fn fn, void *ctx,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Counts the blocks and items of trees as btrkit_tree_stats() does, and says what is missing.
+ *
+ * @param lost	called for each block that cannot be read, and for each part of the root tree because of which trees are
+ *		missing; the error of a tree comes before the tree. NULL: as btrkit_tree_stats()
+ * @param ctx	passed to @p fn and @p lost
+ * @return as btrkit_tree_stats(), without errors that @p lost received; also what @p lost returned
+ * Since: 0.2
+ */
+int btrkit_tree_stats_around(struct btrkit_fs *fs, const uint64_t *trees, size_t n, btrkit_tree_stats_fn fn,
+			     btrkit_lost_fn lost, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** One side of a comparison. Never grows. Since: 0.1 */
 struct btrkit_diff_side {

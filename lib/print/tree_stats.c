@@ -46,8 +46,16 @@ static void print_levels(struct emit *e, const struct btrkit_tree_stats *s)
 
 struct job {
 	struct emit e;
-	struct btrkit_error damage; /* of the first damaged tree */
+	btrkit_lost_fn lost;
+	void *lost_ctx;
 };
+
+static int pass_lost(void *ctx, const struct btrkit_error *what)
+{
+	const struct job *j = ctx;
+
+	return j->lost(j->lost_ctx, what);
+}
 
 static int print_tree(void *ctx, const struct btrkit_tree_stats *s)
 {
@@ -76,22 +84,19 @@ static int print_tree(void *ctx, const struct btrkit_tree_stats *s)
 	print_types(e, s);
 	if (s->damage) {
 		emit_str(e, "damaged", "\tdamaged: ", s->damage->message);
+		emit_word(e, "cause", btrkit_cause_name(s->damage->cause));
+		emit_u64(e, "lost_blocks", "; blocks that cannot be read: ", s->lost_blocks);
 		emit_text(e, "\n");
-		if (!j->damage.err)
-			j->damage = *s->damage;
 	}
 	emit_object_end(e);
 	return emit_failed(e);
 }
 
 int print_tree_stats(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum btrkit_format format,
-			    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+		     btrkit_lost_fn lost, void *lost_ctx, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
-	struct job j = { .damage = BTRKIT_ERROR_INIT };
+	struct job j = { .lost = lost, .lost_ctx = lost_ctx };
 	int r = list_begin(&j.e, format, "tree-stats", write, ctx, err);
 
-	if (r)
-		return r;
-	r = list_end(&j.e, btrkit_tree_stats(fs, trees, n, print_tree, &j, err));
-	return r || !j.damage.err ? r : err_pass(err, &j.damage, j.damage.err);
+	return r ? r : list_end(&j.e, btrkit_tree_stats_around(fs, trees, n, print_tree, pass_lost, &j, err));
 }

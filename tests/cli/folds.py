@@ -87,6 +87,19 @@ def told(count, *args):
     return lines
 
 
+def counted(blocks, *args):
+    """tree-stats counts what is around lost blocks, and these, each once."""
+    told(9, 'tree-stats', *args)
+    status, out, _ = run('tree-stats', '--format=json', *args)
+    trees = [json.loads(line) for line in out.splitlines()][1:]
+    check(status == 1 and sum(tree.get('lost_blocks', 0) for tree in trees) == blocks, blocks, trees)
+    check(all(tree['cause'] in ('device-missing', 'csum') for tree in trees if 'damaged' in tree), trees)
+    for tree in trees:
+        above = sum(level['items'] for level in tree['nodes'][1:])
+        check(above + 1 >= tree['blocks'] + tree.get('lost_blocks', 0), tree)
+        check('lost_blocks' in tree or above + 1 == tree['blocks'], tree)
+
+
 def missing(scratch, source):
     paths = [f'{scratch}/missing-{i}.img' for i in range(2)]
     source = f'{scratch}/small'
@@ -105,6 +118,7 @@ def missing(scratch, source):
     check(len(lines) == 3 and lines[1].endswith('; give it with --device'), lines)
     check(len(told(1, 'du', '--noscan', paths[0])) == 1)
     told(4, 'fiemap', '-a', '--noscan', paths[0])
+    counted(folds[0]['times'], '--noscan', paths[0])
     told(4, 'ls', '-R', '--noscan', paths[0])
     told(4, 'extract', '--noscan', '-C', f'{scratch}/target', paths[0])
     # Each path that was given is answered.
@@ -179,13 +193,32 @@ def lost_tree(scratch, source):
         check(status == 1 and err.count('\n') == 1 and f'block {root}' in err, args, err)
 
 
+def lost_leaves(scratch, source):
+    path = f'{scratch}/leaves.img'
+    make([path], source, '-m', 'dup')
+    whole = json.loads(run('tree-stats', '--format=json', '-t', 'fs', path)[1].splitlines()[1])
+    _, out, _ = run('dump-tree', '-t', 'fs', path)
+    leaves = [int(number) for number in re.findall(rb'^leaf (\d+) items ', out, re.M)][20:520:5]
+    items = sum(int(number) for leaf in leaves for number in re.findall(rb'^leaf %d items (\d+) ' % leaf, out, re.M))
+    with open(path, 'r+b') as f:
+        for place in [place for leaf in leaves for place in physical(path, leaf)]:
+            f.seek(place)
+            f.write(b'\xee' * NODE)
+    counted(len(leaves), path)
+    tree = json.loads(run('tree-stats', '--format=json', '-t', 'fs', path)[1].splitlines()[1])
+    # All leaves but those, with all their items.
+    check(tree['blocks'] == whole['blocks'] - len(leaves) and tree['lost_blocks'] == len(leaves), tree)
+    check(tree['nodes'][0]['items'] == whole['nodes'][0]['items'] - items, tree, items)
+    check(tree['nodes'][1:] == whole['nodes'][1:], tree)
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         source = f'{scratch}/source'
         fill(source, 6000)
         for name in ('target', 'none'):
             os.mkdir(f'{scratch}/{name}')
-        for test in (missing, stale, many_bad, lost_tree):
+        for test in (missing, stale, many_bad, lost_leaves, lost_tree):
             test(scratch, source)
     print(f'{checks} checks')
     return 0
