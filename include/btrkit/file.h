@@ -62,7 +62,7 @@ int btrkit_file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *star
  * them, and what is behind them, may well be read. An example: of a file of three leaves of extents, the second leaf is
  * damaged. A read of the whole file fails. Lost are the bytes from the first extent of the second leaf, which the
  * leaf's key in its parent tells, to the first extent of the third leaf. If data itself cannot be read, they are
- * sectors, or the whole extent if it is compressed.
+ * sectors, of which only the part that was asked for counts, or the rest of the extent if it is compressed.
  *
  * @param start	receives the first byte that is lost, which is not before the offset that was given
  * @param length	receives the number of bytes, not 0

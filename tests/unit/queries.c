@@ -23,13 +23,17 @@ static void must(int ret)
 	written_check(ret, &err);
 }
 
-/* A file of one extent, in a directory; a link; a subvolume, and its read-only snapshot, which has one name less. */
+/*
+ * A file of one extent, with two names, one of them in a directory; a symbolic link; a subvolume, and its read-only
+ * snapshot, which has one name less.
+ */
 static int make(void **state)
 {
 	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
 	const struct btrkit_new_inode a_dir = { .mode = 040755 };
 	const struct btrkit_new_inode a_link = { .mode = 0120777, .target = "dir/file" };
 	const struct btrkit_new_snapshot read_only = { .flags = BTRKIT_NEW_SNAPSHOT_READ_ONLY };
+	const struct btrkit_place hard = { BTRKIT_TOP_LEVEL, TOP, "hard", 4 };
 	static const uint8_t bytes[DATA_BYTES] = { 1, 2, 3 };
 	struct btrkit_txn *txn;
 	(void)state;
@@ -39,6 +43,7 @@ static int make(void **state)
 	txn = written_start(fs);
 	must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "dir", 3, &a_dir, &dir, &err));
 	must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, dir, "file", 4, NULL, &file, &err));
+	must(btrkit_txn_link(txn, BTRKIT_TOP_LEVEL, file, &hard, &err));
 	must(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, TOP, "link", 4, &a_link, &link_inode, &err));
 	must(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, 4096, bytes, sizeof(bytes), NULL, &err));
 	must(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, dir, "sub", 3, NULL, &sub, &err));
@@ -162,7 +167,7 @@ static void test_tree_stats(void **state)
 }
 
 struct text {
-	char bytes[1024];
+	char bytes[16384];
 	size_t len;
 };
 
@@ -303,6 +308,128 @@ static void test_references(void **state)
 	assert_int_equal(btrkit_extent_references(fs, extent.bytenr + 4096, see_reference, &ref, NULL), -ENOENT);
 }
 
+struct names {
+	char path[3][16];
+	unsigned n;
+};
+
+static int see_name(void *ctx, const char *path, size_t len)
+{
+	struct names *names = ctx;
+
+	assert_in_range(names->n, 0, 2);
+	assert_in_range(len, 0, 15);
+	memcpy(names->path[names->n++], path, len);
+	return 0;
+}
+
+static int stop(void *ctx, const char *path, size_t len)
+{
+	(void)ctx;
+	(void)path;
+	(void)len;
+	return -EINTR;
+}
+
+static void test_inode_paths(void **state)
+{
+	struct names names = { .n = 0 }, top = { .n = 0 };
+	struct btrkit_inode inode;
+	(void)state;
+
+	must(btrkit_inode_paths(fs, BTRKIT_TOP_LEVEL, file, see_name, &names, &err));
+	assert_int_equal(names.n, 2);
+	assert_string_equal(names.path[0], "hard");
+	assert_string_equal(names.path[1], "dir/file");
+	must(btrkit_inode_get(fs, BTRKIT_TOP_LEVEL, file, &inode, &err));
+	assert_int_equal(inode.nlink, names.n);
+	must(btrkit_inode_paths(fs, BTRKIT_TOP_LEVEL, TOP, see_name, &top, &err));
+	assert_int_equal(top.n, 1);
+	assert_string_equal(top.path[0], "");
+	assert_int_equal(btrkit_inode_paths(fs, BTRKIT_TOP_LEVEL, file, stop, NULL, &err), -EINTR);
+	assert_int_equal(btrkit_inode_paths(fs, BTRKIT_TOP_LEVEL, 9999, see_name, &names, NULL), -ENOENT);
+	assert_int_equal(btrkit_inode_paths(fs, 9999, file, see_name, &names, NULL), -ENOENT);
+}
+
+/* The last name of a path is followed by one of the two functions only. */
+static void test_find_target(void **state)
+{
+	struct btrkit_inode found;
+	(void)state;
+
+	must(btrkit_inode_find(fs, BTRKIT_TOP_LEVEL, "link", &found, &err));
+	assert_int_equal(found.inode, link_inode);
+	must(btrkit_inode_find_target(fs, BTRKIT_TOP_LEVEL, "link", &found, &err));
+	assert_int_equal(found.inode, file);
+	must(btrkit_inode_find_target(fs, BTRKIT_TOP_LEVEL, "dir/file", &found, &err));
+	assert_int_equal(found.inode, file);
+	assert_int_equal(btrkit_inode_find_target(fs, BTRKIT_TOP_LEVEL, "none", &found, NULL), -ENOENT);
+}
+
+/* The file begins with a hole; behind its data is nothing. Where it was read, nothing is lost. */
+static void test_next_data(void **state)
+{
+	uint64_t start = 1, length = 1;
+	uint8_t byte[2];
+	struct btrkit_file *f;
+	size_t len;
+	(void)state;
+
+	must(btrkit_file_open(fs, BTRKIT_TOP_LEVEL, file, &f, &err));
+	must(btrkit_file_next_data(f, 0, &start, &length, &err));
+	assert_int_equal(start, 4096);
+	assert_int_equal(length, DATA_BYTES);
+	must(btrkit_file_next_data(f, 5000, &start, &length, &err));
+	assert_int_equal(start, 5000);
+	assert_int_equal(length, 4096 + DATA_BYTES - 5000);
+	for (unsigned i = 0; i < 2; i++) {
+		must(btrkit_file_next_data(f, (i + 1) * (4096ull + DATA_BYTES), &start, &length, &err));
+		assert_int_equal(start, 4096 + DATA_BYTES);
+		assert_int_equal(length, 0);
+	}
+	must(btrkit_file_read(f, 4095, byte, 2, &len, &err));
+	assert_int_equal(len, 2);
+	assert_int_equal(byte[0], 0);
+	assert_int_equal(byte[1], 1);
+	start = length = 77;
+	assert_int_equal(btrkit_file_lost(f, &start, &length), 1);
+	assert_int_equal(start + length, 154);
+	btrkit_file_close(f);
+}
+
+/* The first field of a block is its checksum; a block of a single device has two copies by default. */
+static void test_dump_raw(void **state)
+{
+	static struct text text;
+	struct btrkit_subvolume_item item;
+	(void)state;
+
+	must(btrkit_subvolume_get(fs, snap, &item, &err));
+	must(btrkit_dump_raw(fs, item.bytenr, 1, BTRKIT_FORMAT_TEXT, append, &text, &err));
+	assert_ptr_equal(strstr(text.bytes, "block "), text.bytes);
+	assert_non_null(strstr(text.bytes, " copy 2 on device 1 at "));
+	assert_non_null(strstr(text.bytes, "INODE_ITEM"));
+	assert_null(strstr(text.bytes, "INODE_EXTREF"));
+	assert_int_equal(btrkit_dump_raw(fs, item.bytenr, 2, 0, append, &text, NULL), -ENOENT);
+	assert_int_equal(btrkit_dump_raw(fs, item.bytenr + 1, 0, 0, append, &text, NULL), -EINVAL);
+	assert_int_equal(btrkit_dump_raw(fs, 1ull << 50, 0, 0, append, &text, NULL), -EUCLEAN);
+}
+
+/* Nothing is missing, so nothing is looked for. */
+static void test_scan(void **state)
+{
+	struct btrkit_io *io = written_io(&w), *found[1] = { NULL };
+	size_t count = 77;
+	(void)state;
+
+	must(btrkit_fs_scan(&io, 1, BTRKIT_SCAN_ALL, found, 1, &count, &err));
+	assert_int_equal(count, 0);
+	assert_int_equal(btrkit_fs_scan(&io, 1, 1u << 30, found, 1, &count, NULL), -EINVAL);
+	assert_int_equal(btrkit_fs_scan(&io, 0, 0, found, 1, &count, NULL), -EINVAL);
+	assert_null(found[0]);
+	btrkit_io_close(io);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +440,11 @@ int main(void)
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_descent),
 		cmocka_unit_test(test_references),
+		cmocka_unit_test(test_inode_paths),
+		cmocka_unit_test(test_find_target),
+		cmocka_unit_test(test_next_data),
+		cmocka_unit_test(test_dump_raw),
+		cmocka_unit_test(test_scan),
 	};
 
 	return cmocka_run_group_tests(tests, make, unmake);

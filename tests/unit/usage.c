@@ -170,6 +170,24 @@ static void each_extent_and_block(void **state)
 	btrkit_usage_free(u);
 }
 
+/* What was reported is known by its location, and nothing else is. */
+static void expect_reported(const struct btrkit_usage *u, const struct told *told)
+{
+	struct btrkit_error what = told->first;
+
+	assert_true(btrkit_usage_was_reported(u, &told->first) && btrkit_usage_was_reported(u, &told->last));
+	what.message[0] = '\0';
+	assert_true(btrkit_usage_was_reported(u, &what));
+	what.logical += SYN_NODESIZE / 2;
+	assert_false(btrkit_usage_was_reported(u, &what));
+	what = told->first;
+	what.places ^= BTRKIT_AT_SLOT;
+	what.slot = 77;
+	assert_false(btrkit_usage_was_reported(u, &what));
+	what.places = 0;
+	assert_false(btrkit_usage_was_reported(u, &what));
+}
+
 /* Extents and blocks that only the trees know are reported, and included in the result. */
 static void missing_items_are_taken_in(void **state)
 {
@@ -184,6 +202,7 @@ static void missing_items_are_taken_in(void **state)
 	load(NULL, &told, &u);
 	check_whole(u);
 	assert_int_equal(told.n, 3);
+	expect_reported(u, &told);
 	btrkit_usage_free(u);
 }
 
