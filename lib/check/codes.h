@@ -66,6 +66,8 @@
 	     "a tree block is referred to from several places that cannot share it")                                   \
 	CODE(BLOCK_COPY, "BLOCK-COPY", MISBEHAVES, "a copy of a tree block is damaged, and another one is good")       \
 	CODE(ITEM_INVALID, "ITEM-INVALID", REFUSED, "an item has contents that Linux refuses")                         \
+	CODE(ITEM_UNCHECKED, "ITEM-UNCHECKED", MISBEHAVES,                                                             \
+	     "an item has invalid contents, of a type that Linux does not validate")                                   \
 	CODE(ITEM_TREE, "ITEM-TREE", MISBEHAVES, "an item is in a tree that has no items of its type")                 \
 	CODE(ITEM_UNKNOWN, "ITEM-UNKNOWN", LEFTOVER, "an item has a type that Linux does not know")                    \
 	CODE(TREE_MISSING, "TREE-MISSING", REFUSED, "a tree that every filesystem has is missing")
@@ -117,7 +119,7 @@
 	CODE(SPACE_LEFTOVER, "SPACE-LEFTOVER", LEFTOVER,                                                              \
 	     "the free space tree has free space of temporary block groups of mkfs.btrfs up to 6.2")
 #define CHECK_CODES_ROOT(CODE)                                                                                        \
-	CODE(ROOT_GENERATION, "ROOT-GENERATION", REFUSED,                                                             \
+	CODE(ROOT_GENERATION, "ROOT-GENERATION", MISBEHAVES,                                                          \
 	     "the generations in a root item contradict each other or the superblock")                                \
 	CODE(ROOT_KEY, "ROOT-KEY", REFUSED,                                                                           \
 	     "a root item has a key that Linux assumes unused, or with which it does not find a tree it needs")       \
@@ -128,7 +130,7 @@
 	CODE(ROOT_DIR, "ROOT-DIR", REFUSED, "the top directory of a subvolume does not have number 256")              \
 	CODE(ROOT_REF, "ROOT-REF", REFUSED, "a subvolume and the tree that contains it disagree about its location")  \
 	CODE(ROOT_REF_ENTRY, "ROOT-REF-ENTRY", REFUSED, "a subvolume has no entry in the directory that contains it") \
-	CODE(ROOT_REFS, "ROOT-REFS", REFUSED, "a subvolume has a wrong reference count")                              \
+	CODE(ROOT_REFS, "ROOT-REFS", MISBEHAVES, "a subvolume has a wrong reference count")                           \
 	CODE(ROOT_LOST, "ROOT-LOST", MISBEHAVES, "a subvolume is in no directory, or inside itself")                  \
 	CODE(ROOT_ORPHAN, "ROOT-ORPHAN", MISBEHAVES,                                                                  \
 	     "a deleted subvolume has no orphan item, so it is not cleaned up")                                       \

@@ -12,6 +12,7 @@
 #include "lib/check/findings.h"
 #include "lib/check/folds.h"
 #include "lib/check/state.h"
+#include "lib/format/ids.h"
 
 void *check_list_add(struct check *c, struct array *list, size_t size)
 {
@@ -154,6 +155,14 @@ void check_report(struct check *c, enum check_code code, const struct btrkit_err
 	struct check_finding f = { .what = *what };
 
 	store_finding(c, code, &f);
+}
+
+enum check_code check_code_of_invalid(const struct btrkit_key *key)
+{
+	/* Quotas, an interrupted balance, statistics and replacement of devices, and UUIDs of subvolumes. */
+	const bool unchecked = key->type >= KEY_QGROUP_STATUS && key->type <= KEY_UUID_RECEIVED_SUBVOL;
+
+	return unchecked ? CHECK_ITEM_UNCHECKED : CHECK_ITEM_INVALID;
 }
 
 void check_report_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,

@@ -15,6 +15,8 @@ void *check_list_add(struct check *c, struct array *list, size_t size);
  * by any thread. If the finding cannot be stored, the check ends; the caller need not handle that.
  */
 void check_report(struct check *c, enum check_code code, const struct btrkit_error *what);
+/* Returns the code for an item with invalid contents, which are worse if Linux validates items of its type. */
+enum check_code check_code_of_invalid(const struct btrkit_key *key);
 /* Reports a finding with the value found and the value expected. */
 void check_report_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
 			 uint64_t expected);

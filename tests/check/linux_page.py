@@ -19,7 +19,7 @@ device was mounted read-only, and everything read; a second one was mounted writ
 and removed, all of it balanced, everything removed, and it was mounted again. Whatever Linux refuses to mount or to
 read, crashes or hangs at, or turns read-only for, `btrkit check` reports with severity "refused". A code has one
 severity, the worst of what Linux does for damage of its kind, so Linux mounts some of what is "refused". It "hangs" if
-nothing happened for a minute.
+nothing happened for a minute; each filesystem at which it does was tried twice.
 
 | answer | read-only | writable |
 |---|---|---|

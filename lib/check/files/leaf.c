@@ -47,7 +47,7 @@ static void check_item(struct check *c, uint64_t tree, const struct node *leaf, 
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct item_ctx ctx = c->items;
-	enum check_code code = CHECK_ITEM_INVALID;
+	enum check_code code = check_code_of_invalid(&item->key);
 	int ret;
 
 	if (!item_type_find(&item->key)) {

@@ -112,7 +112,7 @@ void span_leaf(struct check *c, const struct node *leaf, bool full_backref, stru
 			err_at_tree(&err, leaf->owner);
 			err_at_logical(&err, leaf->bytenr);
 			err_at_item(&err, i, &item.key);
-			check_report(c, CHECK_ITEM_INVALID, &err);
+			check_report(c, check_code_of_invalid(&item.key), &err);
 			doubt(&r);
 		} else if (!alone) {
 			take(&r, &item);

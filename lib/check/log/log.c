@@ -109,7 +109,7 @@ static int invalid(void *ctx, const struct sweep_log_item *at, int ret, const st
 
 	(void)ret;
 	(void)err;
-	check_report(l->c, CHECK_ITEM_INVALID, what);
+	check_report(l->c, check_code_of_invalid(&at->item->key), what);
 	log_files_doubt(l, at->item);
 	return 0;
 }

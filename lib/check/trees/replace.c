@@ -41,7 +41,7 @@ static void check_item(struct check *c, const struct item *item)
 	const bool target = has_device(c, TARGET_DEVID, true);
 
 	if (state > REPLACE_SUSPENDED)
-		check_report_at(c, CHECK_DEV_REPLACE, &at, "unknown state of the device replacement: %" PRIu64, state);
+		check_report_at(c, CHECK_ITEM_UNCHECKED, &at, "unknown state of the device replacement: %" PRIu64, state);
 	else if (active && !has_device(c, devid, false))
 		check_report_at(c, CHECK_DEV_REPLACE, &at, "device %" PRIu64 " is being replaced, but does not exist",
 				devid);
@@ -51,6 +51,15 @@ static void check_item(struct check *c, const struct item *item)
 	else if (!active && target)
 		check_report_at(c, CHECK_DEV_REPLACE, &at,
 				"target device of a replacement exists, but no replacement is in progress");
+}
+
+/* Smaller items are reported as invalid. */
+static void report_size(struct check *c, const struct item *item)
+{
+	const struct check_location at = { OID_DEV_TREE, 0, &item->key, "size" };
+
+	check_report_at(c, CHECK_ITEM_UNCHECKED, &at,
+			"item of the device replacement has %" PRIu32 " bytes, so that Linux ignores it", item->size);
 }
 
 int check_replace(struct check *c)
@@ -66,8 +75,10 @@ int check_replace(struct check *c)
 		return 0;
 	cursor_init(&cur, c->fs, &root->root);
 	ret = check_find(c, &cur, &item.key);
-	if (!ret && !item_validate(&c->items, &cur.item, NULL))
+	if (!ret && cur.item.size == sizeof(never))
 		item = cur.item;
+	else if (!ret && !item_validate(&c->items, &cur.item, NULL))
+		report_size(c, &cur.item);
 	if (ret >= 0)
 		check_item(c, &item);
 	cursor_release(&cur);
