@@ -162,11 +162,14 @@ int btrkit_inode_entries_after(struct btrkit_fs *fs, uint64_t root, uint64_t ino
 /**
  * Calls a function for each entry of a directory that can be read, as btrkit_inode_entries() does, and goes on behind
  * what cannot. Of entries whose DIR_INDEX items are lost, those follow that have a DIR_ITEM, and an INODE_REF,
- * INODE_EXTREF or ROOT_REF with a lost index. Nothing more is read if nothing was lost.
+ * INODE_EXTREF or ROOT_REF with a lost index. If names are missing even then by the size of the directory, the whole
+ * tree of the subvolume is read for names of which only the INODE_REF or INODE_EXTREF is left; if the inode item of
+ * such a name cannot be read, its type is DT_UNKNOWN. Nothing more is read if nothing was lost.
  *
  * @param lost	called for each part that is missing; the message says which indexes it had. If there was one, also in
- *		the end, with the number of entries that were found by their DIR_ITEM, and how many bytes of names are
- *		still missing by the size of the directory, which is twice the sum of the lengths of its names
+ *		the end, with the number of entries that were found by their DIR_ITEM, or only by their INODE_REF, and
+ *		how many bytes of names are still missing by the size of the directory, which is twice the sum of the
+ *		lengths of its names
  * @param ctx	passed to @p fn and @p lost
  * @return as btrkit_inode_entries(), without errors that @p lost received; also what @p lost returned
  * Since: 0.2

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/fs/dir_lost.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -110,6 +111,134 @@ static void skip(const struct cursor *c, uint64_t dir, struct dir_lost *l)
 		l->hash = HASH_END;
 }
 
+/* A cursor_lost_fn. */
+static int pass_over(void *ctx, int ret, const struct btrkit_error *what)
+{
+	(void)ctx;
+	(void)ret;
+	(void)what;
+	return 0;
+}
+
+/* Whether the DIR_ITEM of a name may be in what cannot be read. @return 0; 1: no; -ENOMEM */
+static int item_is_lost(struct cursor *other, uint64_t dir, const struct inode_ref *ref)
+{
+	const struct btrkit_key key = KEY(dir, KEY_DIR_ITEM, dir_name_hash(ref->name, ref->name_len));
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct dir_entry d;
+	struct dir_iter it;
+	int r = cursor_find(other, &key, &what);
+
+	if (r)
+		return r == -ENOMEM ? r : r > 0;
+	it = dir_first(&other->item);
+	while (!(r = dir_next(&it, &d, &what)))
+		if (d.name_len == ref->name_len && !memcmp(d.name, ref->name, d.name_len))
+			break;
+	return r >= 0;
+}
+
+/* Describes the entry that a reference of the current item is about. @return 0; -ENOMEM */
+static int describe_ref(const struct cursor *c, struct cursor *other, const struct inode_ref *ref,
+			struct btrkit_dir_entry *ret)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	const uint64_t inode = c->item.key.objectid;
+	struct inode_item item;
+	const int r = inode_read(other, inode, &item, &what);
+
+	*ret = (struct btrkit_dir_entry){
+		.name = (const char *)ref->name,
+		.name_len = ref->name_len,
+		.root = c->root.id,
+		.inode = inode,
+		.index = ref->index,
+		.type = r ? DT_UNKNOWN : dir_type_to_dirent(dir_type_of_mode(item.mode)),
+	};
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Searches the references of the current item from number l->nth on. @return 0; 1: not there; -ENOMEM */
+static int search_refs(const struct cursor *c, struct cursor *other, uint64_t dir, struct dir_lost *l,
+		       struct btrkit_dir_entry *ret)
+{
+	struct inode_ref_iter it = inode_ref_first(&c->item);
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct inode_ref ref;
+
+	if (c->item.key.type == KEY_INODE_REF && c->item.key.offset != dir)
+		return 1;
+	for (unsigned i = 0; !inode_ref_next(&it, &ref, &what); i++) {
+		int r;
+
+		if (i < l->nth || ref.parent != dir || c->item.key.objectid == dir)
+			continue;
+		l->nth = i + 1;
+		if (!sweep_lost_has(&l->ranges, ref.index))
+			continue;
+		r = item_is_lost(other, dir, &ref);
+		if (!r)
+			r = describe_ref(c, other, &ref, ret);
+		if (r <= 0)
+			return r;
+	}
+	return 1;
+}
+
+/* Gets the next name that has only a reference. @return 0; 1: there are no more; -ENOMEM */
+static int next_ref(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btrkit_dir_entry *ret,
+		    struct btrkit_error *err)
+{
+	struct btrkit_key at = l->at.objectid ? l->at : KEY(OID_FIRST_FREE, 0, 0);
+	struct cursor other;
+	int r;
+
+	cursor_init(&other, c->fs, &c->root);
+	r = cursor_next_around(c, &at, true, pass_over, NULL, err);
+	while (!r) {
+		if (key_cmp(&at, &l->at))
+			l->nth = 0;
+		l->at = at;
+		r = at.type == KEY_INODE_REF || at.type == KEY_INODE_EXTREF ? search_refs(c, &other, dir, l, ret) : 1;
+		if (r <= 0)
+			break;
+		r = cursor_next_around(c, &at, false, pass_over, NULL, err);
+	}
+	cursor_release(&other);
+	return r == -ENOMEM ? err_nomem(err) : r;
+}
+
+/* Whether names are missing by the size of the directory. Moves the cursor. @return 0; 1: no; -ENOMEM */
+static int lacks_names(struct cursor *c, uint64_t dir, const struct dir_lost *l, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct inode_item item;
+	const int r = inode_read(c, dir, &item, &what);
+
+	if (r == -ENOMEM)
+		return err_nomem(err);
+	return r || item.size % 2 || item.size / 2 <= l->bytes;
+}
+
+/* Gets the next name that has only a reference, if some are missing. @return 0; 1: there are no more; -ENOMEM */
+static int find_ref(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btrkit_dir_entry *ret,
+		    struct btrkit_error *err)
+{
+	int r;
+
+	if (l->refs_done)
+		return 1;
+	r = lacks_names(c, dir, l, err);
+	if (!r)
+		r = next_ref(c, dir, l, ret, err);
+	if (!r) {
+		l->by_ref++;
+		l->bytes += ret->name_len;
+	}
+	l->refs_done = r == 1;
+	return r;
+}
+
 /* The size of a directory is twice the sum of the lengths of its names. Moves the cursor. @return 0; -ENOMEM */
 static int add_missing(struct cursor *c, uint64_t dir, const struct dir_lost *l, struct btrkit_error *err)
 {
@@ -143,6 +272,8 @@ static int tell(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btrki
 				  "of directory %" PRIu64 ", %" PRIu64 " names without index were found by DIR_ITEM",
 				  dir, l->found);
 
+	if (l->by_ref)
+		text_add(err->message, sizeof(err->message), ", %" PRIu64 " by INODE_REF", l->by_ref);
 	err_at_tree(err, c->root.id);
 	l->done = true;
 	return add_missing(c, dir, l, err) ? -ENOMEM : r;
@@ -151,10 +282,12 @@ static int tell(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btrki
 int dir_lost_next(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btrkit_dir_entry *ret,
 		  struct btrkit_error *err)
 {
+	int r;
+
 	if (!l->ranges.n || l->done)
 		return 1;
 	while (l->hash < HASH_END) {
-		int r = cursor_seek(c, &KEY(dir, KEY_DIR_ITEM, l->hash), err);
+		r = cursor_seek(c, &KEY(dir, KEY_DIR_ITEM, l->hash), err);
 
 		if (r == 1 || (!r && (c->item.key.objectid != dir || c->item.key.type != KEY_DIR_ITEM)))
 			break;
@@ -181,5 +314,6 @@ int dir_lost_next(struct cursor *c, uint64_t dir, struct dir_lost *l, struct btr
 		l->nth = 0;
 	}
 	l->hash = HASH_END;
-	return tell(c, dir, l, err);
+	r = find_ref(c, dir, l, ret, err);
+	return r == 1 ? tell(c, dir, l, err) : r;
 }

@@ -4,7 +4,8 @@
 
 /*
  * Finds names whose DIR_INDEX items are lost. Their DIR_ITEM items have other keys and thus mostly other leaves, and
- * the INODE_REF of the inode, or the ROOT_REF of the subvolume, says which index a name has.
+ * the INODE_REF of the inode, or the ROOT_REF of the subvolume, says which index a name has. If names are missing even
+ * then by the size of the directory, all references in the tree are read for those whose DIR_ITEM is lost, too.
  */
 
 #include <btrkit/inode.h>
@@ -18,6 +19,9 @@ struct dir_lost {
 	uint64_t hash;	     /* where the search in DIR_ITEM items continues */
 	unsigned nth;	     /* entry of that item */
 	uint64_t found;	     /* names */
+	uint64_t by_ref;     /* names that only an INODE_REF or INODE_EXTREF has */
+	struct btrkit_key at; /* where the search for these continues; 0 0 0: it has not begun */
+	bool refs_done;
 	uint64_t unknown;    /* entries that may be lost ones, but have no reference that can be read */
 	uint64_t bytes;	     /* of all names that were given, also those with an index: the caller adds these */
 	bool done;

@@ -199,6 +199,48 @@ def references(scratch, made):
     assert status == 1 and found in err, (found, err)
 
 
+def only_references(scratch, made):
+    """With a leaf of DIR_INDEX and leaves of DIR_ITEM items lost, names in both are found by INODE_REF or INODE_EXTREF;
+    without that of some, too, these are counted."""
+    path, other = f'{scratch}/only.img', f'{scratch}/only.links.img'
+    subprocess.run(['cp', '--sparse=always', made['DIR_INDEX'][0], path], check=True)
+    lost = set(made['DIR_INDEX'][1])
+    both = lost & set(re.findall(r'name: (name-\d+)', lose(path, 'DIR_ITEM')))
+    assert len(both) > 3, both
+    found = (f', {len(lost - both)} names without index were found by DIR_ITEM, {len(both)} by INODE_REF; '
+             'none is missing')
+    status, out, err = run('ls', path, 'd')
+    assert status == 1 and found in err and len(out.split()) == NAMES, (found, err)
+    status, out, err = run('ls', '-l', path, 'd')
+    assert status == 1 and found in err and len(re.findall(rb'(?m)^-rw\S+ 1 ', out)) == NAMES, err
+    out = f'{scratch}/out'
+    os.mkdir(out)
+    status, _, err = run('extract', '-C', out, path)
+    assert status == 1 and found in err, err
+    for k in range(NAMES):
+        with open(f'{out}/d/name-{k:04}', 'rb') as f:
+            assert f.read() == b'%d' % k
+    shutil.rmtree(out)
+    leaves = re.split(r'(?m)^leaf (?=\d+ items)', run('dump-tree', '-t', '5', path)[1].decode())[1:]
+    name = min(both)
+    leaf = next(leaf for leaf in leaves if re.search(rf' INODE_REF .*\n.*name: {name}\n', leaf))
+    gone = both & set(re.findall(r' INODE_REF .*\n.*name: (name-\d+)\n', leaf))
+    place = re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
+    with open(path, 'r+b') as f:
+        f.seek(int(place[1]) + 4000)
+        f.write(b'damage')
+    status, out, err = run('ls', path, 'd')
+    assert status == 1 and not gone & set(out.decode().split()), (gone, err)
+    assert f'{len(both - gone)} by INODE_REF; names of ' in err or both == gone, err
+    subprocess.run(['cp', '--sparse=always', f'{scratch}/links.img', other], check=True)
+    status, out, _ = run('ls', other, 'd')
+    items = set(re.findall(r'name: (link-\d+)', lose(other, 'DIR_ITEM')))
+    status, again, err = run('ls', other, 'd')
+    assert status == 1 and set(filter(lambda name: b'link' in name, out.split())) <= set(again.split()), err
+    by_ref = re.search(r'found by DIR_ITEM, (\d+) by INODE_REF; ', err)
+    assert by_ref and 0 < int(by_ref[1]) <= len(items), err
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         made = make(scratch)
@@ -206,6 +248,7 @@ def main():
         paths(scratch, made)
         links(scratch)
         references(scratch, made)
+        only_references(scratch, made)
 
 
 if __name__ == '__main__':

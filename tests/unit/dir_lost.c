@@ -25,12 +25,13 @@ static struct hostile h;
 static struct synthetic s;
 
 /*
- * Damages both copies of the first leaf that has only items of these types. *@inode: of its last item.
- * @return the number of items
+ * Damages both copies of the first leaf that has only items of these types, or of all such leaves. *@inode: of its last
+ * item. @return the number of items
  */
-static unsigned lose_leaf(uint8_t lowest, uint8_t highest, uint64_t *inode)
+static unsigned lose_leaf(uint8_t lowest, uint8_t highest, bool all, uint64_t *inode)
 {
 	uint8_t block[SYN_NODESIZE];
+	unsigned lost = 0;
 
 	for (uint64_t at = SYN_LOGICAL; at < s.next; at += SYN_NODESIZE) {
 		unsigned n, i = 0;
@@ -48,10 +49,12 @@ static unsigned lose_leaf(uint8_t lowest, uint8_t highest, uint64_t *inode)
 		block[SYN_NODESIZE - 1] ^= 1;
 		for (unsigned copy = 0; copy < 2; copy++)
 			syn_put(&s, at, copy, block, false);
-		return n;
+		lost += n;
+		if (!all)
+			break;
 	}
-	fail_msg("no such leaf");
-	return 0;
+	assert_true(lost);
+	return lost;
 }
 
 static void make_names(uint64_t size)
@@ -86,7 +89,7 @@ static struct btrkit_fs *open_with_names(uint8_t type, uint64_t size, unsigned *
 	uint64_t inode;
 
 	make_names(size);
-	*lost = lose_leaf(type, type, &inode);
+	*lost = lose_leaf(type, type, false, &inode);
 	return open_without_cache();
 }
 
@@ -130,12 +133,11 @@ static void a_single_step_needs_its_item(void **state)
 	hostile_free(&h);
 }
 
-static void allocations_fail_in_turn(void **state)
+/* Each allocation fails in turn while the names of the directory are listed, of which the size is right. */
+static void list_without_memory(struct btrkit_fs *fs, unsigned lost)
 {
-	unsigned lost, names = 0;
-	struct btrkit_fs *fs = open_with_names(KEY_DIR_INDEX, 0, &lost);
+	unsigned names = 0;
 	uint64_t needed;
-	(void)state;
 
 	memory_count(MEMORY_SUFFICES, false);
 	assert_int_equal(btrkit_inode_entries_around(fs, 5, DIR, count, pass, &names, NULL), 0);
@@ -156,6 +158,33 @@ static void allocations_fail_in_turn(void **state)
 		if (!ret && names != NAMES)
 			fail_msg("allocation %llu: %u names", (unsigned long long)at / 2, names);
 	}
+}
+
+#define SIZE (2 * NAMES * (sizeof(NAME) - 3))
+
+static void allocations_fail_in_turn(void **state)
+{
+	unsigned lost;
+	struct btrkit_fs *fs = open_with_names(KEY_DIR_INDEX, SIZE, &lost);
+	(void)state;
+
+	list_without_memory(fs, lost);
+	btrkit_fs_close(fs);
+	hostile_free(&h);
+}
+
+static void allocations_fail_without_both(void **state)
+{
+	struct btrkit_fs *fs;
+	uint64_t inode;
+	unsigned lost;
+	(void)state;
+
+	make_names(SIZE);
+	lose_leaf(KEY_DIR_ITEM, KEY_DIR_ITEM, true, &inode);
+	lost = lose_leaf(KEY_DIR_INDEX, KEY_DIR_INDEX, true, &inode);
+	fs = open_without_cache();
+	list_without_memory(fs, lost);
 	btrkit_fs_close(fs);
 	hostile_free(&h);
 }
@@ -179,7 +208,7 @@ static void paths_without_memory(void **state)
 	(void)state;
 
 	make_names(0);
-	lose_leaf(KEY_INODE_ITEM, KEY_INODE_EXTREF, &inode);
+	lose_leaf(KEY_INODE_ITEM, KEY_INODE_EXTREF, false, &inode);
 	fs = open_without_cache();
 	n = (unsigned)(inode - DIR - 1);
 	memory_count(MEMORY_SUFFICES, false);
@@ -249,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_single_step_needs_its_item),
 		cmocka_unit_test(allocations_fail_in_turn),
+		cmocka_unit_test(allocations_fail_without_both),
 		cmocka_unit_test(sizes_are_compared),
 		cmocka_unit_test(paths_without_memory),
 	};
