@@ -55,6 +55,8 @@ static void keep_inode(struct delayed_table *now, struct delayed_inode *in, stru
 		to->fresh = false;
 		return;
 	}
+	/* What is granted for it must be known when it has grown, too. */
+	to->bytes = (uint64_t)own.bytes;
 	in->n = in->sorted = 0;
 	kept->items += own.items;
 	kept->bytes += own.bytes;

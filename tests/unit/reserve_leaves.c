@@ -7,8 +7,9 @@
 #include "tests/unit/unit.h"
 
 #include <inttypes.h>
+#include <sys/stat.h>
 
-#include "lib/delayed/delayed.h"
+#include "lib/delayed/impl.h"
 #include "lib/reserve/continue.h"
 #include "lib/reserve/ticket.h"
 #include "tests/unit/txn_rig.h"
@@ -226,11 +227,56 @@ static void test_newest(void **state)
 	}
 }
 
+/* What the delayed items of a tree take. */
+static int64_t bytes_delayed(const struct delayed_tree *t)
+{
+	int64_t sum = 0;
+
+	for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
+		const struct delayed_table *now = &t->shards[i].now;
+
+		for (size_t k = 0; k < now->size; k++) {
+			const struct delayed_inode *in = now->slots[k].in;
+
+			for (uint32_t n = 0; in && n < in->n; n++)
+				sum += in->items[n]->size + (int64_t)sizeof(struct disk_item);
+		}
+	}
+	return sum;
+}
+
+/* A directory stays delayed, first because it is new and then because it grows: so does what was granted for it. */
+static void test_directory(void **state)
+{
+	const struct btrkit_new_inode what = { .mode = S_IFDIR | 0755 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct scene *s = make_scene(&kinds[0]);
+	struct delayed *d = s->txn->delayed;
+	uint64_t dir;
+	char name[32];
+
+	(void)state;
+	rig_check(btrkit_txn_create(s->txn, BTRKIT_TOP_LEVEL, TOP, "dir", 3, &what, &dir, &err), &err);
+	rig_check(delayed_run_older(d, &err), &err);
+	assert_int_equal(held(s).bytes, bytes_delayed(d->list));
+	for (unsigned i = 0; i < 100; i++)
+		rig_check(btrkit_txn_create(s->txn, BTRKIT_TOP_LEVEL, dir, name,
+					    (size_t)snprintf(name, sizeof(name), "entry-%u", i), NULL, NULL, &err),
+			  &err);
+	d->waiting_max = 0;
+	delayed_run_much(d);
+	assert_true(bytes_delayed(d->list) > 100 * (int64_t)sizeof(struct disk_item));
+	assert_true(held(s).bytes >= bytes_delayed(d->list));
+	commit(s);
+	free_scene(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leaves),
 		cmocka_unit_test(test_newest),
+		cmocka_unit_test(test_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
