@@ -41,7 +41,8 @@ static void check_item(struct check *c, const struct item *item)
 	const bool target = has_device(c, TARGET_DEVID, true);
 
 	if (state > REPLACE_SUSPENDED)
-		check_report_at(c, CHECK_ITEM_UNCHECKED, &at, "unknown state of the device replacement: %" PRIu64, state);
+		check_report_at(c, CHECK_ITEM_UNCHECKED, &at, "unknown state of the device replacement: %" PRIu64,
+				state);
 	else if (active && !has_device(c, devid, false))
 		check_report_at(c, CHECK_DEV_REPLACE, &at, "device %" PRIu64 " is being replaced, but does not exist",
 				devid);
