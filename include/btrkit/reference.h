@@ -66,12 +66,11 @@ enum btrkit_logical_flags {
 /**
  * Calls a function for each file that contains the byte at a logical address, as Linux's LOGICAL_INO ioctl finds them.
  * @c offset is the position of the byte in the file. For a compressed extent, whose bytes have no position in the file,
- * and with #BTRKIT_LOGICAL_WHOLE_EXTENT, all references are reported, with the offsets where they begin.
+ * and with #BTRKIT_LOGICAL_WHOLE_EXTENT, all references are reported, with the offsets where they begin. The first
+ * damage ends the calls.
  *
  * @param address	logical address
  * @param flags	enum btrkit_logical_flags
- * The first damage ends the calls.
- *
  * @return 0; -ENOENT: nothing is allocated there; -EINVAL: it is a tree block, or unknown flags; -EBUSY: a transaction
  *	   is open; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1

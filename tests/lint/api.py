@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The public API follows the rules of btrkit.h: every function has a comment with all parameters, @return and Since:;
 a function whose first parameter is a handle has the prefix of that handle; structs that callers fill in can be
-extended. Usage: api.py ROOT"""
+extended; a unit test calls every function. Usage: api.py ROOT"""
 import pathlib
 import re
 import sys
@@ -66,6 +66,10 @@ def main(root):
             problems.append(f"{header}: struct {name}: its comment has no Since:")
         if name in passed and "reserved[" not in members.split("\n")[-1] and "Never grows." not in comment:
             problems.append(f"{header}: struct {name} is passed by callers and does not end with reserved members")
+    tests = "".join(path.read_text() for path, _ in common.files(root, "tests/unit/*.[ch]"))
+    if tests:
+        called = set(re.findall(r"\bbtrkit_\w+", tests))
+        problems += [f"{f.header}: no test in tests/unit calls {f.name}" for f in functions if f.name not in called]
     common.verdict("api", len(functions), "functions", problems)
 
 

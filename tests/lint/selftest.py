@@ -65,6 +65,8 @@ PLANTED = [
     ("homes", "lib/io/e.h", H + "/* c.c: it. */\n#define X 1\nint btrkit_a(uint32_t a);\n", "defined in c.c"),
     ("homes", "lib/io/c.h", H + "/* In d.c: */\nint btrkit_a(uint32_t a);\n", "defined in c.c"),
     ("homes", "lib/io/c.h", H + "int btrkit_a(uint32_t a);\n", None),
+    ("sources", "lib/base/b.h", "#ifndef BTRKIT_BASE_OTHER_H\n", "BTRKIT_BASE_OTHER_H does not end with the name"),
+    ("sources", "lib/base/b.h", "#ifndef BTRKIT_BASE_B_H\n", None),
     ("sources", "lib/io/c.c", "int x;\n" * 600, "more than 600 lines"),
     ("sources", "cmd/d.c", "int x;\n" * 300, "more than 300 lines"),
     ("sources", "lib/io/c.c", "void f(void)\n{\n" + "\tg();\n" * 99 + "}\n", "a function of 101 lines"),
@@ -101,6 +103,8 @@ PLANTED = [
      "does not begin with btrkit_txn_"),
     ("api", "include/btrkit/a.h", "/** B. Since: 0.1 */\nstruct btrkit_t {\n\tint a;\n};\n/** C. @p s Since: 0.1 */\n"
      "void btrkit_c(const struct btrkit_t *s);\n", "does not end with reserved members"),
+    ("api", "tests/unit/u.c", "=" + C + "/* btrkit_a() */\n", None),
+    ("api", "tests/unit/u.c", "=" + C + "int btrkit_ab;\n", "no test in tests/unit calls btrkit_a"),
     ("api", "include/btrkit/a.h", "/** B. */\nstruct btrkit_t {\n\tint a;\n};\n", "its comment has no Since:"),
     ("abi", "include/btrkit/a.h", "struct btrkit_t {\n\tint (*f)(int g, int h);\n\tchar *g, h[3];\n};\n",
      "+\th 16 3"),

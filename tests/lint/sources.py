@@ -49,6 +49,9 @@ def check_c(source, text, lines):
     opening = f"/* {SPDX} */" if source.endswith(".h") else f"// {SPDX}"
     if not lines or lines[0] != opening:
         yield 1, f"the first line must be: {opening}"
+    guard = re.search(r"^#ifndef (\w+_H)$", text, flags=re.M) if source.endswith(".h") else None
+    if guard and not guard.group(1).endswith(re.sub(r"\W", "_", source.rsplit("/", 1)[-1]).upper()):
+        yield text.count("\n", 0, guard.start()) + 1, f"{guard.group(1)} does not end with the name of the file"
     limit = COMMAND_LINES if source.startswith("cmd/") else FILE_LINES
     if len(lines) > limit:
         yield len(lines), f"more than {limit} lines in a file"

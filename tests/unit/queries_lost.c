@@ -181,11 +181,93 @@ static void a_lost_path_is_told(void **state)
 	turn(top.bytenr + 200);
 }
 
+struct counts {
+	struct btrkit_tree_stats stats;
+	struct btrkit_reference ref;
+	unsigned trees, refs, lost;
+};
+
+static int see_tree(void *ctx, const struct btrkit_tree_stats *stats)
+{
+	struct counts *c = ctx;
+
+	c->stats = *stats;
+	c->trees++;
+	return 0;
+}
+
+static int see_reference(void *ctx, const struct btrkit_reference *ref)
+{
+	struct counts *c = ctx;
+
+	c->ref = *ref;
+	c->refs++;
+	return 0;
+}
+
+/* The error comes before the answer that it is about. */
+static int count_loss(void *ctx, const struct btrkit_error *what)
+{
+	struct counts *c = ctx;
+
+	assert_int_equal(what->err, -EUCLEAN);
+	assert_int_equal(c->trees + c->refs, 0);
+	c->lost++;
+	return 0;
+}
+
+static int count_any_loss(void *ctx, const struct btrkit_error *what)
+{
+	assert_true(what->message[0]);
+	((struct counts *)ctx)->lost++;
+	return 0;
+}
+
+/* The only leaf of the top level is lost: it has no items to count, and the extent tree still knows the file. */
+static void what_a_lost_leaf_had_is_told(void **state)
+{
+	const uint64_t five = BTRKIT_TOP_LEVEL;
+	struct counts c = { .lost = 0 };
+	struct btrkit_subvolume_item top;
+	uint64_t bytenr = 0;
+	(void)state;
+
+	must(btrkit_inode_extents(fs, five, file, see_extent, &bytenr, &err));
+	must(btrkit_tree_stats_around(fs, &five, 1, see_tree, count_loss, &c, &err));
+	assert_int_equal(c.trees, 1);
+	assert_int_equal(c.lost, 0);
+	assert_null(c.stats.damage);
+	assert_in_range(c.stats.levels[0].items, 5, 50);
+	must(btrkit_subvolume_get(fs, five, &top, &err));
+	turn(top.bytenr + 200);
+
+	c = (struct counts){ .lost = 0 };
+	must(btrkit_tree_stats_around(fs, &five, 1, see_tree, count_loss, &c, &err));
+	assert_int_equal(c.trees, 1);
+	assert_int_equal(c.lost, 1);
+	assert_int_equal(c.stats.tree, five);
+	assert_int_equal(c.stats.levels[0].items, 0);
+	assert_int_equal(btrkit_tree_stats_around(fs, &five, 1, see_tree, stop, &c, NULL), -EINTR);
+
+	c = (struct counts){ .lost = 0 };
+	must(btrkit_logical_references_around(fs, bytenr + 100, 0, see_reference, count_any_loss, &c, &err));
+	assert_int_equal(c.refs, 1);
+	assert_int_equal(c.lost, 1);
+	assert_int_equal(c.ref.root, five);
+	assert_int_equal(c.ref.inode, file);
+	assert_int_equal(c.ref.offset, SECTOR + 100);
+	assert_int_equal(c.ref.length, 0);
+	assert_int_equal(btrkit_logical_references_around(fs, bytenr, 0, see_reference, NULL, &c, NULL), -EUCLEAN);
+	assert_int_equal(btrkit_logical_references_around(fs, bytenr, 0, see_reference, stop, &c, NULL), -EINTR);
+	turn(top.bytenr + 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_lost_sector_is_told, open_it, close_it),
 		cmocka_unit_test_setup_teardown(a_lost_path_is_told, open_it, close_it),
+		cmocka_unit_test_setup_teardown(what_a_lost_leaf_had_is_told, open_it, close_it),
 	};
 
 	return cmocka_run_group_tests(tests, make, unmake);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_CHECK_DATA_BARE_H
-#define BTRKIT_CHECK_DATA_BARE_H
+#ifndef BTRKIT_CHECK_DATA_NODATASUM_H
+#define BTRKIT_CHECK_DATA_NODATASUM_H
 
 #include "lib/check/state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_USAGE_PATHS_STATE_H
-#define BTRKIT_USAGE_PATHS_STATE_H
+#ifndef BTRKIT_USAGE_PATHS_PATHS_H
+#define BTRKIT_USAGE_PATHS_PATHS_H
 
 /*
  * Data shared by the parts of the listing by directory. All file trees are read twice: first to find the directories,
