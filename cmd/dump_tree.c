@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/dump_tree.h"
+#include "cmd/fold.h"
 
 #define CACHE_BYTES (4u << 20)
 
@@ -43,6 +44,7 @@ static const struct cmd_option options[] = {
 				  "no tree refers to" },
 	{ OPT_DUMP, "dump", NULL, "with --scan: also print their contents" },
 	{ OPT_FOLLOW, "follow", NULL, "with --block: also print everything below the block" },
+	CMD_VERBOSE_OPTION,
 	CMD_NOSCAN_OPTION,
 	{ OPT_BFS, "bfs", NULL, "print breadth first: nodes, then leaves (the default)" },
 	{ OPT_DFS, "dfs", NULL, "print depth first" },
@@ -63,6 +65,8 @@ struct request {
 	const char **names;	/* trees as given */
 	bool scan;
 	bool compat;	/* a version of the text is given */
+	struct cmd_fold fold;
+	bool damaged;	/* something is missing from the output */
 };
 
 static unsigned flag_of(int c)
@@ -140,6 +144,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		o->flags |= strcmp(optarg, "7.3") ? BTRKIT_DUMP_COMPAT_6_19 : 0;
 		req->compat = true;
 		break;
+	case 'v':
+		req->fold.all = true;
+		break;
 	case CMD_OPT_NOSCAN:
 		req->scan = false;
 		break;
@@ -195,6 +202,16 @@ static int find_trees(struct request *req, struct btrkit_fs *fs, const char **ba
 	return ret;
 }
 
+/* A btrkit_lost_fn. */
+static int tell_lost(void *ctx, const struct btrkit_error *what)
+{
+	struct request *req = ctx;
+
+	req->damaged = true;
+	cmd_fold_tell(&req->fold, NULL, 0, what);
+	return 0;
+}
+
 static int dump(const struct command *cmd, struct request *req, const char *const *devices, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -214,13 +231,19 @@ static int dump(const struct command *cmd, struct request *req, const char *cons
 		btrkit_fs_close(fs);
 		cmd_usage_error(cmd, "--tree: '%s' is not a tree", bad);
 	}
+	req->fold.cmd = cmd;
+	req->fold.device = devices[0];
+	req->fold.advise = true;
+	req->opts.lost = tell_lost;
+	req->opts.lost_ctx = req;
 	if (!ret && (req->other.raw || req->other.scan))
 		ret = dump_other(fs, &req->other, &req->opts, &out, &err);
 	else if (!ret)
 		ret = btrkit_dump_tree(fs, &req->opts, cmd_write, &out, &err);
+	cmd_fold_end(&req->fold);
 	status = cmd_end(cmd, devices[0], &out, ret, &err);
 	btrkit_fs_close(fs);
-	return status;
+	return status || !req->damaged ? status : cmd_failed(cmd);
 }
 
 static int run(const struct command *cmd, int argc, char **argv)

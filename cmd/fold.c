@@ -83,9 +83,8 @@ void cmd_fold_tell(struct cmd_fold *f, const char *path, size_t len, const struc
 
 static void print_folded(const struct cmd_fold *f, const struct cmd_folded *k)
 {
-	const char *next = k->cause == BTRKIT_CAUSE_DEVICE_MISSING ? "; give it with --device" :
-			   k->cause == BTRKIT_CAUSE_DEVICE_STALE ? "; mount it with all devices and run btrfs scrub" :
-								   "";
+	struct cmd_next_step step = { "" };
+	const char *next = of_device(&k->first) ? cmd_next_step(f->cmd, f->device, &k->first, &step) : "";
 	char what[64], place[80] = "";
 
 	if (of_device(&k->first))

@@ -9,6 +9,7 @@
 
 #include <btrkit/device.h>
 #include <btrkit/filesystem.h>
+#include <btrkit/inode.h>
 
 BTRKIT_BEGIN_DECLS
 
@@ -152,7 +153,14 @@ struct btrkit_dump_options {
 	 * without any of them are omitted, except the first. NULL: all members.
 	 */
 	const char *fields;
-	uint64_t reserved[4];	/**< 0 */
+	/**
+	 * Called in the order of the output, for each part of it that is missing, by one thread at a time. Such damage
+	 * is then no failure; an item that is invalid, but shown, still is. Returns 0, or a negative errno that stops
+	 * the work. NULL: the first damage is a failure, in the end. Since: 0.2
+	 */
+	btrkit_lost_fn lost;
+	void *lost_ctx;
+	uint64_t reserved[2];	/**< 0 */
 };
 
 #define BTRKIT_DUMP_OPTIONS_INIT BTRKIT_ZEROS
@@ -177,7 +185,7 @@ const char *const *btrkit_dump_fields(size_t *count);
  * subvolume that is being deleted has lost already are no failure.
  *
  * @return 0; -ENOENT: no such tree or path; -EUCLEAN, -EIO, -ENXIO: the first failure, after everything readable was
- *	   printed; -EINVAL: invalid options; -ENOMEM; or what @p write returned
+ *	   printed; -EINVAL: invalid options; -ENOMEM; or what @p write or the callback for what is missing returned
  * Since: 0.1
  */
 int btrkit_dump_tree(struct btrkit_fs *fs, const struct btrkit_dump_options *opts, btrkit_write_fn write, void *ctx,

@@ -14,6 +14,8 @@ int dump_like(struct btrkit_fs *fs, const struct btrkit_dump_options *o, struct 
 			  (o->flags & BTRKIT_DUMP_CSUM_ITEMS ? RENDER_CSUM_ITEMS : 0) |
 			  (o->flags & BTRKIT_DUMP_COMPAT_6_19 ? RENDER_COMPAT_6_19 : 0),
 		.csum_headers = o->flags & BTRKIT_DUMP_CSUM_HEADERS,
+		.tell = o->lost,
+		.tell_ctx = o->lost_ctx,
 	};
 	if (o->flags & ~FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~FLAGS_KNOWN);

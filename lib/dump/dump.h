@@ -11,6 +11,12 @@
 #include "lib/dump/dump_tree_pick.h"
 #include "lib/tree/filesystem.h"
 
+/* Damage because of which parts of the output are missing, until the output is written. */
+struct dump_losses {
+	struct btrkit_error *at;
+	size_t n, max;
+};
+
 /* State to render blocks. Each piece of the output has its own. */
 struct dump {
 	struct btrkit_fs *fs;
@@ -25,6 +31,9 @@ struct dump {
 	int damage;
 	struct btrkit_error damage_error;
 	bool lost;	/* parts of the output are missing */
+	btrkit_lost_fn tell;	/* about each of them, or NULL */
+	void *tell_ctx;
+	struct dump_losses losses;	/* not told yet */
 };
 
 static inline bool dump_is_json(const struct dump *d)

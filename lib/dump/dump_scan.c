@@ -164,6 +164,9 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 
 	if (ret)
 		return err_system(err, ret, "cannot write the dump");
+	ret = dump_tell_losses(&p->d, err);
+	if (ret)
+		return ret;
 	if (p->d.damage && !s->damage) {
 		s->damage = p->d.damage;
 		s->damage_error = p->d.damage_error;
@@ -207,6 +210,7 @@ static void release(struct scan *s)
 	pipeline_destroy(s->pipeline);
 	for (size_t i = 0; s->pieces && i < s->num_pieces; i++) {
 		emit_abandon(&s->pieces[i].d.e);
+		dump_losses_free(&s->pieces[i].d.losses);
 		free(s->pieces[i].buf);
 		free(s->pieces[i].node);
 	}

@@ -19,11 +19,44 @@ void dump_blame(struct dump *d, int ret, const struct btrkit_error *what)
 	d->damage_error = *what;
 }
 
+/* Keeps damage to be told. @return whether there was memory for it */
+static bool keep_loss(struct dump_losses *l, const struct btrkit_error *what)
+{
+	const size_t max = l->max ? 2 * l->max : 8;
+	struct btrkit_error *at = l->at;
+
+	if (l->n == l->max) {
+		at = realloc(l->at, max * sizeof(*at));
+		if (!at)
+			return false;
+		l->at = at;
+		l->max = max;
+	}
+	l->at[l->n++] = *what;
+	return true;
+}
+
 /* Records damage because of which parts of the output are missing. */
 static void blame_loss(struct dump *d, int ret, const struct btrkit_error *what)
 {
 	d->lost = true;
-	dump_blame(d, ret, what);
+	if (!d->tell || !keep_loss(&d->losses, what))
+		dump_blame(d, ret, what);
+}
+
+int dump_tell_losses(struct dump *d, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < d->losses.n; i++)
+		ret = d->tell(d->tell_ctx, &d->losses.at[i]);
+	d->losses.n = 0;
+	return ret ? err_system(err, ret, "stopped by the caller") : 0;
+}
+
+void dump_losses_free(struct dump_losses *l)
+{
+	free(l->at);
 }
 
 static const char *code_name(enum btrkit_code code)
@@ -54,6 +87,7 @@ static void show_error(struct emit *e, const struct btrkit_error *what)
 {
 	if (e->form == EMIT_JSON) {
 		emit_str(e, "code", "", code_name(what->code));
+		emit_str(e, "cause", "", btrkit_cause_name(what->cause));
 		if (what->field[0])
 			emit_str(e, "field", "", what->field);
 	}
@@ -180,8 +214,10 @@ void dump_damaged_root(struct dump *d, const struct btrkit_key *key, bool shown,
 	char line[BTRKIT_ERROR_LINE];
 
 	dump_begin(d);
-	dump_blame(d, ret, what);
-	d->lost |= !shown;
+	if (shown)
+		dump_blame(d, ret, what);
+	else
+		blame_loss(d, ret, what);
 	/* Like for other items, text has the contents of the item without an error. */
 	if (shown && !dump_is_json(d))
 		return;

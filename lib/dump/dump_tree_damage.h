@@ -12,6 +12,13 @@
 /* Stores the failure, if it is the first. */
 void dump_blame(struct dump *d, int ret, const struct btrkit_error *what);
 
+/*
+ * Tells the caller what was lost since the last call. Not while several threads could do so, and in the order of the
+ * output. @return 0, or what the caller returned
+ */
+int dump_tell_losses(struct dump *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void dump_losses_free(struct dump_losses *l);
+
 /* Prints that a block cannot be read because of @what, with the location and the error of each copy. */
 void dump_damaged_block(struct dump *d, const struct node_ref *ref, int ret, const struct btrkit_error *what);
 /* Reports an invalid item, in JSON on a line after the item. */

@@ -17,6 +17,8 @@
 #define THREADS_MAX 8u
 /* Text from the caller is submitted when it exceeds this size. */
 #define TEXT_BYTES (192u << 10)
+/* So is text with more than this number of losses. */
+#define LOSSES_MAX 256u
 
 static uint8_t *bytes_at(const struct dump_piece *p, size_t i)
 {
@@ -119,8 +121,10 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 {
 	struct dump_run *run = ctx;
 	struct dump_piece *p = slot;
-	int ret = 0;
+	int ret = dump_tell_losses(&p->d, err);
 
+	if (ret)
+		return ret;
 	run->lost |= p->d.lost;
 	if (p->d.damage && !run->damage) {
 		run->damage = p->d.damage;
@@ -179,6 +183,7 @@ void dump_run_end(struct dump_run *run)
 		struct dump_piece *p = &run->pieces[i];
 
 		emit_abandon(&p->d.e);
+		dump_losses_free(&p->d.losses);
 		free(p->refs);
 		free(p->keys);
 		free(p->dropped);
@@ -230,7 +235,8 @@ int dump_run_text(struct dump_run *run, struct dump **ret, struct btrkit_error *
 {
 	int r;
 
-	if (run->piece && (run->piece->heading || run->piece->n || run->piece->d.e.len > TEXT_BYTES))
+	if (run->piece && (run->piece->heading || run->piece->n || run->piece->d.e.len > TEXT_BYTES ||
+			   run->piece->d.losses.n > LOSSES_MAX))
 		submit(run);
 	r = begin_piece(run, err);
 	if (!r && emit_failed(&run->piece->d.e))

@@ -100,6 +100,19 @@ def counted(blocks, *args):
         check('lost_blocks' in tree or above + 1 == tree['blocks'], tree)
 
 
+def dumped(blocks, *args):
+    """dump-tree prints each lost block in its place, and one line for their cause."""
+    lines = told(9, 'dump-tree', *args)
+    check('; give all devices' in lines[-1] or 'device-missing' not in lines[-1], lines)
+    status, out, err = run('dump-tree', '--format=json', '--verbose', *args)
+    lost = [row for row in map(json.loads, out.splitlines()) if row.get('kind') == 'damage']
+    check(status == 1 and len(lost) == blocks, blocks, lost[:3])
+    check({row['cause'] for row in lost} <= {'device-missing', 'csum'}, lost[:3])
+    check(all(copy['cause'] in ('device-missing', 'csum') for row in lost for copy in row['copies']), lost[:3])
+    # In the order of the output, whatever the order of threads.
+    check([int(number) for number in re.findall(r', block (\d+)', err)] == [row['bytenr'] for row in lost], err[:500])
+
+
 def missing(scratch, source):
     paths = [f'{scratch}/missing-{i}.img' for i in range(2)]
     source = f'{scratch}/small'
@@ -119,6 +132,7 @@ def missing(scratch, source):
     check(len(told(1, 'du', '--noscan', paths[0])) == 1)
     told(4, 'fiemap', '-a', '--noscan', paths[0])
     counted(folds[0]['times'], '--noscan', paths[0])
+    dumped(folds[0]['times'], '--noscan', paths[0])
     told(4, 'ls', '-R', '--noscan', paths[0])
     told(4, 'extract', '--noscan', '-C', f'{scratch}/target', paths[0])
     # Each path that was given is answered.
@@ -205,6 +219,7 @@ def lost_leaves(scratch, source):
             f.seek(place)
             f.write(b'\xee' * NODE)
     counted(len(leaves), path)
+    dumped(len(leaves), path)
     tree = json.loads(run('tree-stats', '--format=json', '-t', 'fs', path)[1].splitlines()[1])
     # All leaves but those, with all their items.
     check(tree['blocks'] == whole['blocks'] - len(leaves) and tree['lost_blocks'] == len(leaves), tree)
