@@ -138,7 +138,7 @@ typedef int (*btrkit_dir_entry_fn)(void *ctx, const struct btrkit_dir_entry *ent
 
 /**
  * Calls a function for each entry of a directory, in the order of readdir(3), which is that of creation. There are no
- * entries for `.` and `..`.
+ * entries for `.` and `..`. At damage it fails, after it has called @p fn for the entries before that.
  *
  * @return 0; -ENOENT: no such subvolume or inode; -ENOTDIR; what @p fn returned; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1
@@ -150,6 +150,10 @@ int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
  * Calls a function for each entry of a directory that comes after another, as readdir(3) after seekdir(3). To resume a
  * listing, pass the index of the last entry that was used: what was created meanwhile comes at the end, what was
  * removed is left out, and nothing comes twice, even if that last entry itself has been removed.
+ *
+ * At damage it fails, after it has called @p fn for the entries before that. It succeeds again with an @p after behind
+ * what was lost; btrkit_inode_entries_around() finds that by itself, and btrkit_iter_entries_around() does from an
+ * entry on.
  *
  * @param after	index of an entry; 0: start with the first. An entry that a damaged filesystem has at index 0 is not
  *		found by this function, nor by Linux

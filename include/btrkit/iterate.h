@@ -35,7 +35,7 @@ struct btrkit_iter *btrkit_iter_free(struct btrkit_iter *it);
 
 /**
  * Iterates over the entries of a directory that come after another: see btrkit_inode_entries_after(). Entries are read
- * in groups.
+ * in groups. Those before the first damage are returned; then the next call fails, and so does each after it.
  *
  * @param after	index of an entry; 0: start with the first
  * @param ret	receives the iterator; free it with btrkit_iter_free()
@@ -44,6 +44,22 @@ struct btrkit_iter *btrkit_iter_free(struct btrkit_iter *it);
  */
 int btrkit_iter_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t after, struct btrkit_iter **ret,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Iterates over the entries of a directory that come after another, also those behind damage: see
+ * btrkit_inode_entries_around(). They come by ascending index, also those that were found otherwise, so that a listing
+ * can be resumed after any of them. All entries are read first, and those that come after @p after are in memory.
+ *
+ * @param after	index of an entry; 0: all
+ * @param lost	called for each part that is missing, by this function only
+ * @param ctx	passed to @p lost
+ * @param ret	receives the iterator; free it with btrkit_iter_free()
+ * @return as btrkit_inode_entries_around()
+ * Since: 0.2
+ */
+int btrkit_iter_entries_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t after,
+			       btrkit_lost_fn lost, void *ctx, struct btrkit_iter **ret,
+			       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Returns the next entry of @p it. @return 0; 1: the end; as btrkit_inode_entries_after(). Since: 0.2 */
 int btrkit_iter_next_entry(struct btrkit_iter *it, const struct btrkit_dir_entry **ret,
@@ -94,7 +110,8 @@ int btrkit_iter_next_extent(struct btrkit_iter *it, const struct btrkit_extent *
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Iterates over the subvolumes, ordered by objectid: see btrkit_subvolume_next().
+ * Iterates over the subvolumes, ordered by objectid: see btrkit_subvolume_next(). At damage, each further call fails;
+ * btrkit_subvolumes_around() goes on behind it.
  *
  * @param after	objectid; 0: start with the top level
  * @param ret	receives the iterator; free it with btrkit_iter_free()

@@ -40,6 +40,10 @@ struct btrkit_subvolume {
  * Returns the first subvolume with an objectid greater than @p after. Subvolumes that are being deleted are skipped.
  * The call keeps no state, so it can be repeated after an error.
  *
+ * At damage it fails for each @p after before it: at a root item that is not valid, and at a block of the root tree
+ * that cannot be read. It succeeds again with an @p after behind that; btrkit_subvolumes_around() finds that by itself,
+ * and says which subvolumes are missing.
+ *
  * @param after	objectid; 0: start with the top level
  * @return 0; 1: there are no more; -EUCLEAN, -EIO, -ENXIO, -ENOMEM
  * Since: 0.1

@@ -51,6 +51,73 @@ int btrkit_iter_next_entry(struct btrkit_iter *it, const struct btrkit_dir_entry
 	return r;
 }
 
+/* An iterator around damage that is being made: it has all rows, because those that were found otherwise come last. */
+struct around {
+	struct btrkit_iter *it;
+	btrkit_lost_fn lost;
+	void *ctx;
+};
+
+static int add_entry_around(void *ctx, const struct btrkit_dir_entry *e)
+{
+	const struct around *a = ctx;
+	struct btrkit_dir_entry row = *e;
+
+	if (a->it->position && e->index <= a->it->position)
+		return 0;
+	row.name = iterate_copy(a->it, e->name, e->name_len);
+	return !row.name || iterate_add(a->it, &row) ? -ENOMEM : 0;
+}
+
+static int tell_lost(void *ctx, const struct btrkit_error *what)
+{
+	const struct around *a = ctx;
+
+	return a->lost(a->ctx, what);
+}
+
+static int compare_entries(const void *x, const void *y)
+{
+	const struct btrkit_dir_entry *a = x, *b = y;
+
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* All rows are there from the beginning. */
+static int no_more_entries(struct btrkit_iter *it, struct btrkit_error *err)
+{
+	(void)err;
+	it->ended = true;
+	return 0;
+}
+
+int btrkit_iter_entries_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t after,
+			       btrkit_lost_fn lost, void *ctx, struct btrkit_iter **ret, struct btrkit_error *err)
+{
+	const struct btrkit_iter like = { .fs = fs,
+					  .position = after,
+					  .all = true,
+					  .more = no_more_entries,
+					  .row_size = sizeof(struct btrkit_dir_entry) };
+	struct around a = { .lost = lost, .ctx = ctx };
+	int r = iterate_begin(&like, &a.it, err);
+
+	if (r)
+		return r;
+	r = btrkit_inode_entries_around(fs, root, inode, add_entry_around, tell_lost, &a, err);
+	r = iterate_result(a.it, r, err);
+	if (r) {
+		btrkit_iter_free(a.it);
+		return r;
+	}
+	if (a.it->n)
+		qsort(a.it->rows, a.it->n, a.it->row_size, compare_entries);
+	/* The function that returns the rows is that of the other iterator over entries. */
+	a.it->more = more_entries;
+	*ret = a.it;
+	return 0;
+}
+
 /* Names with the same hash are in one item, at which the next group of rows cannot begin in the middle. */
 static int add_xattr(void *ctx, const struct btrkit_xattr *x)
 {

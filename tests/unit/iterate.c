@@ -6,6 +6,7 @@
 
 #include "lib/format/items/files/dir.h"
 #include "lib/format/items/files/inode.h"
+#include "lib/format/items/root.h"
 #include "lib/tree/edit.h"
 #include "tests/unit/written.h"
 
@@ -301,6 +302,58 @@ static void errors_are_returned(void **state)
 	it = btrkit_iter_free(it);
 }
 
+static unsigned told;
+
+static int count_lost(void *ctx, const struct btrkit_error *what)
+{
+	assert_ptr_equal(ctx, &told);
+	assert_true(what->message[0]);
+	told++;
+	return 0;
+}
+
+static int stop_lost(void *ctx, const struct btrkit_error *what)
+{
+	(void)ctx;
+	(void)what;
+	return -EINTR;
+}
+
+static int count_entry(void *ctx, const struct btrkit_dir_entry *e)
+{
+	(void)e;
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+/* The item with index 180 of 2 to 301 is damaged. */
+static void check_around(void)
+{
+	static const uint64_t from[] = { 0, 1, 2, 179, 180, 181, 300, 301, UINT64_MAX };
+	const struct btrkit_dir_entry *entry;
+
+	for (unsigned i = 0; i < sizeof(from) / sizeof(*from); i++) {
+		const uint64_t after = from[i], first = after < 2 ? 2 : after + 1;
+		unsigned n = 0;
+		uint64_t index;
+		int ret;
+
+		assert_int_equal(btrkit_inode_entries_after(fs, BTRKIT_TOP_LEVEL, dir, after, count_entry, &n, &err),
+				 after < 180 ? -EUCLEAN : 0);
+		assert_int_equal(n, after < 180 ? 180 - first : after < 301 ? 301 - after : 0);
+		told = 0;
+		must(btrkit_iter_entries_around(fs, BTRKIT_TOP_LEVEL, dir, after, count_lost, &told, &it, &err));
+		for (index = first; !(ret = btrkit_iter_next_entry(it, &entry, &err)); index++)
+			assert_int_equal(entry->index, index);
+		assert_true(ret == 1 && told == 2 && (after > 301 || index == 302));
+		it = btrkit_iter_free(it);
+	}
+	assert_int_equal(btrkit_iter_entries_around(fs, BTRKIT_TOP_LEVEL, dir, 0, stop_lost, NULL, &it, &err), -EINTR);
+	assert_int_equal(btrkit_iter_entries_around(fs, BTRKIT_TOP_LEVEL, file, 0, count_lost, &told, &it, &err),
+			 -ENOTDIR);
+	assert_null(it);
+}
+
 /* What is before a damaged item comes first; then each call fails. */
 static void rows_before_damage_come_first(void **state)
 {
@@ -326,6 +379,40 @@ static void rows_before_damage_come_first(void **state)
 	assert_int_equal(last, 179);
 	assert_int_equal(rows, 178);
 	assert_int_equal(btrkit_iter_next_entry(it, &entry, &err), -EUCLEAN);
+	it = btrkit_iter_free(it);
+	rows = 0;
+	check_around();
+	btrkit_txn_abort(txn);
+}
+
+/* A root item that is not valid: each call fails for what is before it, and the listing goes on behind it. */
+static void subvolumes_end_at_damage(void **state)
+{
+	const struct btrkit_subvolume *x;
+	struct btrkit_subvolume s = { 0 };
+	uint64_t ids[6], last = 0;
+	struct edit_tree *tree;
+	struct btrkit_txn *txn;
+	uint32_t size;
+	uint8_t *data;
+	(void)state;
+
+	for (unsigned i = 0; i < 6; i++) {
+		must(btrkit_subvolume_next(fs, i ? ids[i - 1] : 0, &s, &err));
+		ids[i] = s.id;
+	}
+	begin_with(&txn);
+	must(txn_tree(txn, OID_ROOT_TREE, &tree, &err));
+	must(edit_bytes(tree, &KEY(ids[3], KEY_ROOT_ITEM, 0), &data, &size, &err));
+	((struct disk_root_item *)data)->level = 99;
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(btrkit_subvolume_next(fs, ids[i], &s, &err), i == 2 ? -EUCLEAN : i == 5);
+	must(btrkit_iter_subvolumes(fs, 0, &it, &err));
+	for (rows = 0; !btrkit_iter_next_subvolume(it, &x, &err); rows++)
+		last = x->id;
+	assert_true(rows == 3 && last == ids[2]);
+	assert_int_equal(btrkit_iter_next_subvolume(it, &x, &err), -EUCLEAN);
+	assert_int_equal(btrkit_iter_next_subvolume(it, &x, &err), -EUCLEAN);
 	it = btrkit_iter_free(it);
 	rows = 0;
 	btrkit_txn_abort(txn);
@@ -388,6 +475,7 @@ int main(void)
 		cmocka_unit_test(subvolumes_in_order),
 		cmocka_unit_test(errors_are_returned),
 		cmocka_unit_test(rows_before_damage_come_first),
+		cmocka_unit_test(subvolumes_end_at_damage),
 		cmocka_unit_test(changes_are_seen),
 		cmocka_unit_test(findings_come_with_their_paths),
 	};
