@@ -174,13 +174,13 @@
 	CODE(DIR_LOCATION, "DIR-LOCATION", REFUSED, "a directory entry leads to neither an inode nor a subvolume")    \
 	CODE(NAME_NO_INODE, "NAME-NO-INODE", REFUSED, "the inode of a directory entry does not exist")                \
 	CODE(NAME_NO_ITEM, "NAME-NO-ITEM", REFUSED, "a directory entry cannot be found by its name")                  \
-	CODE(NAME_NO_INDEX, "NAME-NO-INDEX", REFUSED, "a directory entry has no index, so it is not listed")          \
+	CODE(NAME_NO_INDEX, "NAME-NO-INDEX", MISBEHAVES, "a directory entry has no index, so it is not listed")       \
 	CODE(NAME_NO_REF, "NAME-NO-REF", REFUSED, "the inode of a directory entry does not have its name")            \
-	CODE(NAME_NO_ENTRY, "NAME-NO-ENTRY", REFUSED, "the directory has no entry for a name of an inode")            \
-	CODE(NAME_TWICE, "NAME-TWICE", REFUSED, "an inode has one of its names twice")                                \
-	CODE(NAME_INDEX, "NAME-INDEX", REFUSED, "a name has a different index in its inode than in its directory")    \
+	CODE(NAME_NO_ENTRY, "NAME-NO-ENTRY", MISBEHAVES, "the directory has no entry for a name of an inode")         \
+	CODE(NAME_TWICE, "NAME-TWICE", MISBEHAVES, "an inode has one of its names twice")                             \
+	CODE(NAME_INDEX, "NAME-INDEX", MISBEHAVES, "a name has a different index in its inode than in its directory") \
 	CODE(NAME_TYPE, "NAME-TYPE", REFUSED, "a directory entry has a file type other than that of its inode")       \
-	CODE(NAME_DIFFERS, "NAME-DIFFERS", REFUSED,                                                                   \
+	CODE(NAME_DIFFERS, "NAME-DIFFERS", MISBEHAVES,                                                                \
 	     "a directory entry leads to a different place by its name than by its index")                            \
 	CODE(NAME_HASH, "NAME-HASH", REFUSED, "a name of an inode is not at the key that its hash gives")             \
 	CODE(NAME_SUM, "NAME-SUM", MISBEHAVES,                                                                        \
