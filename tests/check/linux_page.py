@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Compare tests/LINUX.md with what it is made from, linux.txt and linux-functions.txt, or write it.
-linux_page.py [--write]. Each rule of linux.txt must be one of a function, and none may be missing."""
+linux_page.py [--write]. Each rule of linux.txt must be one of a function, and none may be missing; of each code that is
+refused in a row although Linux mounts the filesystem, another row must have it with which Linux refuses one."""
 import collections
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -18,8 +20,8 @@ one; [check/linux.txt](check/linux.txt) describes the damage. Linux 6.18.15 answ
 device was mounted read-only, and everything read; a second one was mounted writable, everything read, some files made
 and removed, all of it balanced, everything removed, and it was mounted again. Whatever Linux refuses to mount or to
 read, crashes or hangs at, or turns read-only for, `btrkit check` reports with severity "refused". A code has one
-severity, the worst of what Linux does for damage of its kind, so Linux mounts some of what is "refused". It "hangs" if
-nothing happened for a minute; each filesystem at which it does was tried twice.
+severity, the worst of what Linux does for damage of its kind, so Linux mounts some of what is "refused", which a
+table at the end lists. It "hangs" if nothing happened for a minute; each filesystem at which it does was tried twice.
 
 | answer | read-only | writable |
 |---|---|---|
@@ -40,6 +42,16 @@ only the later source has say so. [check/linux-functions.txt](check/linux-functi
 | File | Function | Rules above | Others |
 |---|---|---|---|
 '''
+MILDER = '''
+## Refused, although Linux mounts it
+
+A code has one severity. Linux mounts these filesystems, but refuses others with the same code: the last column says by
+which rule.
+
+| Rule | Code | Refused for |
+|---|---|---|
+'''
+LATER, UNREADABLE = ' (Linux after 6.18)', ('cannot be opened', 'not supported')
 OTHERS = '''
 ## Rules without an image
 
@@ -105,6 +117,39 @@ def functions_page(functions):
                              for _, name, _, others in functions for rule, why in others))
 
 
+def refused_codes():
+    """Return the codes of severity refused."""
+    with open(os.path.join(HERE, '..', '..', 'lib', 'check', 'codes.h'), encoding='utf-8') as f:
+        return {f'BTR-{name}' for name in re.findall(r'CODE\(\w+, "([A-Z0-9-]+)", REFUSED', f.read())}
+
+
+def is_refusal(answer):
+    return answer != 'refuses to mount (EACCES)' and kind(answer) in (
+        'refuses to mount', 'refuses to read', 'turns read-only', 'crashes', 'hangs')
+
+
+def milder(lines):
+    """Yield the rows of what is refused but by Linux: rule, code, why; the last is None if nothing says so."""
+    refused, worse, rows = refused_codes(), {}, [line.split(' | ') for line in lines if ' | ' in line]
+    for rule, _, _, codes, _, *answers in sorted(rows, key=lambda row: -row[3].count(' ')):
+        if any(map(is_refusal, answers)):
+            worse.update(dict.fromkeys(codes.split(), rule))
+    for rule, _, _, codes, severity, *answers in rows:
+        if severity != 'refused' or any(map(is_refusal, answers)):
+            continue
+        if codes in UNREADABLE:
+            yield rule, codes, 'btrkit reads the field, Linux does not'
+        elif rule.endswith(LATER):
+            yield rule, codes.replace('BTR-', ''), 'Linux after 6.18 refuses it'
+        else:
+            for code in sorted(refused.intersection(codes.split())):
+                yield rule, code.removeprefix('BTR-'), worse.get(code)
+
+
+def milder_page(lines):
+    return MILDER + ''.join(f'| {escape(rule)} | {code} | {escape(why or "")} |\n' for rule, code, why in milder(lines))
+
+
 def page(lines, functions):
     rows, body = [], []
     for line in lines:
@@ -116,7 +161,8 @@ def page(lines, functions):
         rows.append(answers)
         codes = ', '.join(code.removeprefix('BTR-') for code in codes.split()) if codes.startswith('BTR-') else codes
         body.append(f'| {escape(rule)} | {codes} | {severity} | {answers[0]} | {answers[1]} |\n')
-    return HEAD.format(len(rows), ''.join(counts(rows)), ASKED_BEFORE) + ''.join(body) + functions_page(functions)
+    return (HEAD.format(len(rows), ''.join(counts(rows)), ASKED_BEFORE) + ''.join(body) + milder_page(lines) +
+            functions_page(functions))
 
 
 def read_lines(name):
@@ -127,8 +173,10 @@ def read_lines(name):
 def main(*arguments):
     lines, functions = read_lines('linux.txt'), read_functions(read_lines('linux-functions.txt'))
     wrong = list(mistakes(functions, [line.split(' | ')[0] for line in lines if ' | ' in line]))
+    wrong += [f'Linux refuses nothing with the code {code}, but check does: {rule}'
+              for rule, code, why in milder(lines) if not why]
     if wrong:
-        print('linux-functions.txt:', *wrong, sep='\n')
+        print('linux-functions.txt, linux.txt:', *wrong, sep='\n')
         return 1
     wanted = page(lines, functions)
     if arguments == ('--write',):
