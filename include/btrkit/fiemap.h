@@ -39,7 +39,8 @@ struct btrkit_fiemap_file {
 	uint64_t root;		/**< objectid of its subvolume */
 	uint64_t inode;
 	uint64_t size;		/**< in bytes */
-	const char *path;	/**< within the subvolume, not terminated; empty: the inode has no name */
+	/** Within the subvolume, not terminated; of several the first in key order. Empty: the inode has no name. */
+	const char *path;
 	size_t path_len;
 };
 

@@ -10,10 +10,15 @@
 
 #include <btrkit/btrkit.h>
 
+#include "lib/print/fiemap.h"
 #include "lib/print/layout.h"
+#include "lib/print/ls.h"
 #include "lib/print/references.h"
+#include "lib/print/space.h"
+#include "lib/print/stat.h"
 #include "lib/print/subvolumes.h"
 #include "lib/print/tree_stats.h"
+#include "lib/print/usage.h"
 #include "tests/unit/written.h"
 
 #define SIZE (160ull << 20)
@@ -70,7 +75,7 @@ static int see_extents(void *ctx, const struct btrkit_file_extent *extent)
 	return 0;
 }
 
-/* A file with two names; a subvolume in a directory, with a snapshot. */
+/* A file with two names; a subvolume in a directory, with a file and a snapshot. */
 static int make(void **state)
 {
 	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -79,7 +84,7 @@ static int make(void **state)
 	const struct btrkit_place hard = { BTRKIT_TOP_LEVEL, TOP, "hard", 4 };
 	static const uint8_t bytes[20000] = { 1, 2, 3 };
 	struct btrkit_txn *txn;
-	uint64_t dir, sub;
+	uint64_t dir, sub, shared;
 	(void)state;
 
 	written_make(&w, &o, SIZE);
@@ -90,6 +95,8 @@ static int make(void **state)
 	must(btrkit_txn_link(txn, BTRKIT_TOP_LEVEL, file, &hard, &err));
 	must(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, file, 8192, bytes, sizeof(bytes), NULL, &err));
 	must(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, dir, "sub", 3, NULL, &sub, &err));
+	must(btrkit_txn_create(txn, sub, TOP, "shared", 6, NULL, &shared, &err));
+	must(btrkit_txn_write(txn, sub, shared, 0, bytes, sizeof(bytes), NULL, &err));
 	written_commit(txn);
 	txn = written_start(fs);
 	must(btrkit_txn_subvolume_snapshot(txn, sub, BTRKIT_TOP_LEVEL, TOP, "snap", 4, &read_only, NULL, &err));
@@ -340,13 +347,223 @@ static void paths(void **state)
 	expect_same("inode-resolve");
 }
 
+static void tell_free(const struct btrkit_space_copy *c)
+{
+	assert_int_equal(c->verdict, BTRKIT_SPACE_EQUAL);
+	fact(",\"v2\":{\"form\":\"%s\",\"free_bytes\":%" PRIu64 ",\"free_ranges\":%" PRIu64,
+	     c->bitmaps ? "bitmaps" : "extents", c->free_bytes, c->free_ranges);
+	fact(",\"verdict\":\"equal\"}}\n");
+}
+
+static int tell_group(void *ctx, const struct btrkit_space_group *g)
+{
+	(void)ctx;
+	fact("{\"logical\":%" PRIu64 ",\"length\":%" PRIu64 ",\"flags\":%" PRIu64 ",\"used\":%" PRIu64, g->logical,
+	     g->length, g->flags, g->used);
+	fact(",\"free_bytes\":%" PRIu64 ",\"free_ranges\":%" PRIu64 ",\"super_bytes\":%" PRIu64, g->free_bytes,
+	     g->free_ranges, g->super_bytes);
+	tell_free(&g->v2);
+	return 0;
+}
+
+static void tell_count(const char *cache, const struct btrkit_space_count *c)
+{
+	static const char *const verdicts[] = { "absent", "equal", "different", "ignored", "damaged" };
+
+	fact(",\"%s\":{\"bytes\":%" PRIu64, cache, c->bytes);
+	for (unsigned i = 0; i < ARRAY_SIZE(verdicts); i++)
+		fact(",\"%s\":%" PRIu64, verdicts[i], c->groups[i]);
+	fact(",\"leftovers\":%" PRIu64 "}", c->leftovers);
+}
+
+static void space(void **state)
+{
+	const struct btrkit_space_sink sink = { .group = tell_group };
+	struct btrkit_space_summary s, printed;
+	(void)state;
+
+	must(btrkit_space_status(fs, &sink, &s, &err));
+	fact("{\"summary\":{\"groups\":%" PRIu64 ",\"length\":%" PRIu64 ",\"used\":%" PRIu64 ",\"extents\":%" PRIu64,
+	     s.groups, s.length, s.used, s.extents);
+	tell_count("v2", &s.v2);
+	tell_count("v1", &s.v1);
+	assert_int_equal(s.in_use, BTRKIT_SPACE_CACHE_V2);
+	fact(",\"generation\":%" PRIu64 ",\"cache_generation\":%" PRIu64 ",\"in_use\":\"v2\",\"valid\":%s",
+	     s.generation, s.cache_generation, s.valid ? "true" : "false");
+	fact(",\"contradictions\":%" PRIu64 "}}\n", s.contradictions);
+	must(print_space_status(fs, BTRKIT_FORMAT_JSON, append, &json, &printed, &err));
+	must(print_space_status(fs, BTRKIT_FORMAT_TEXT, append, &plain, NULL, &err));
+	expect_same("space-cache status");
+	assert_memory_equal(&printed, &s, sizeof(s));
+}
+
+static char name[16]; /* of the file whose rows follow */
+
+static int tell_file(void *ctx, const struct btrkit_fiemap_file *f)
+{
+	(void)ctx;
+	assert_int_equal(f->inode, file);
+	assert_int_equal(f->size, 8192 + 20000);
+	snprintf(name, sizeof(name), "%.*s", (int)f->path_len, f->path);
+	return 0;
+}
+
+static int tell_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
+{
+	(void)ctx;
+	for (size_t i = 0; i < n; i++)
+		fact("{\"root\":%u,\"inode\":%" PRIu64 ",\"logical\":%" PRIu64 ",\"physical\":%" PRIu64
+		     ",\"length\":%" PRIu64 ",\"flags\":%" PRIu32 ",\"path\":\"%s\"}\n",
+		     (unsigned)BTRKIT_TOP_LEVEL, file, rows[i].logical, rows[i].physical, rows[i].length,
+		     rows[i].flags, name);
+	return 0;
+}
+
+static void print_file(enum btrkit_format format, struct text *to)
+{
+	struct fiemap_printer *p;
+
+	must(fiemap_printer_create(fs, format, 0, append, to, &p, &err));
+	must(btrkit_fiemap_path(fs, BTRKIT_TOP_LEVEL, "dir/file", fiemap_printer_sink(p), NULL, &err));
+	assert_int_equal(fiemap_printer_finish(p, true), 0);
+}
+
+/* A file is named by its first name. The text counts blocks like filefrag, so it has other numbers. */
+static void fiemap(void **state)
+{
+	const struct btrkit_fiemap_sink sink = { .file = tell_file, .extents = tell_rows };
+	(void)state;
+
+	must(btrkit_fiemap_path(fs, BTRKIT_TOP_LEVEL, "dir/file", &sink, NULL, &err));
+	print_file(BTRKIT_FORMAT_JSON, &json);
+	print_file(BTRKIT_FORMAT_TEXT, &plain);
+	if (!strstr(plain.bytes, "File size of hard is 28192 (7 blocks of 4096 bytes)"))
+		fail_msg("%s", plain.bytes);
+	plain.bytes[1] = '\0';
+	expect_same("fiemap");
+}
+
+static void tell_inode(const struct btrkit_inode *i)
+{
+	fact("{\"path\":\"dir\",\"root\":%" PRIu64 ",\"inode\":%" PRIu64 ",\"type\":\"directory\",\"mode\":%" PRIu32,
+	     i->root, i->inode, i->mode);
+	fact(",\"nlink\":%" PRIu32 ",\"uid\":%" PRIu32 ",\"gid\":%" PRIu32 ",\"size\":%" PRIu64, i->nlink, i->uid,
+	     i->gid, i->size);
+}
+
+static void ls_and_stat(void **state)
+{
+	struct print_ls_options ls = { .flags = PRINT_LS_LONG | PRINT_LS_DIRECTORY, .format = BTRKIT_FORMAT_JSON };
+	struct print_stat_options stat = { .format = BTRKIT_FORMAT_JSON };
+	const char *const path = "dir";
+	struct btrkit_inode i;
+	(void)state;
+
+	must(btrkit_inode_find(fs, BTRKIT_TOP_LEVEL, path, &i, &err));
+	tell_inode(&i);
+	tell_time("mtime", &i.mtime);
+	fact("}\n");
+	must(print_ls(fs, BTRKIT_TOP_LEVEL, &path, 1, &ls, append, &json, &err));
+	plain.len = 1;
+	expect_same("ls");
+
+	begin(NULL);
+	tell_inode(&i);
+	fact(",\"nbytes\":%" PRIu64, i.nbytes);
+	tell_time("atime", &i.atime);
+	tell_time("mtime", &i.mtime);
+	tell_time("ctime", &i.ctime);
+	tell_time("otime", &i.otime);
+	fact(",\"generation\":%" PRIu64 ",\"transid\":%" PRIu64 ",\"sequence\":%" PRIu64 ",\"flags\":%" PRIu64 "}\n",
+	     i.generation, i.transid, i.sequence, i.flags);
+	must(print_stat(fs, BTRKIT_TOP_LEVEL, &path, 1, &stat, append, &json, &err));
+	plain.len = 1;
+	expect_same("stat");
+}
+
+static void tell_space(const char *member, const struct btrkit_usage_space *s)
+{
+	fact("%s{\"data\":%" PRIu64 ",\"uncompressed\":%" PRIu64 ",\"metadata\":%" PRIu64 ",\"extents\":%" PRIu64
+	     ",\"blocks\":%" PRIu64 "}", member, s->data, s->uncompressed, s->metadata, s->extents, s->blocks);
+}
+
+static struct btrkit_usage_space less(const struct btrkit_usage_space *a, const struct btrkit_usage_space *b)
+{
+	return (struct btrkit_usage_space){ a->data - b->data, a->uncompressed - b->uncompressed,
+					    a->metadata - b->metadata, a->extents - b->extents,
+					    a->blocks - b->blocks };
+}
+
+static int tell_label(void *ctx, const char *path, size_t len)
+{
+	(void)ctx;
+	fact(",\"path\":\"/%.*s\"", (int)len, path);
+	return 0;
+}
+
+static void tell_owner(const struct btrkit_usage_owner *o)
+{
+	static const char *const kinds[] = { "subvolume", "dropped", "relocation", "data-relocation", "filesystem" };
+	const struct btrkit_usage_space shared = less(&o->referenced, &o->exclusive);
+
+	fact("{\"owner\":\"%s\"", kinds[o->kind]);
+	if (o->kind == BTRKIT_USAGE_SUBVOLUME) {
+		fact(",\"id\":%" PRIu64, o->id);
+		must(btrkit_subvolume_path(fs, o->id, tell_label, NULL, &err));
+	}
+	tell_space(",\"referenced\":", &o->referenced);
+	tell_space(",\"exclusive\":", &o->exclusive);
+	tell_space(",\"shared\":", &shared);
+	tell_space(",\"log\":", &o->log);
+	fact(",\"orphans\":%" PRIu64 "}\n", o->orphans);
+}
+
+static void usage(void **state)
+{
+	struct usage_printer_options o = { .flags = USAGE_PRINTER_BYTES, .format = BTRKIT_FORMAT_JSON };
+	struct btrkit_usage_space exclusive = { 0 }, shared;
+	struct btrkit_usage_total total;
+	struct btrkit_usage_owner owner;
+	struct usage_printer *p;
+	struct btrkit_usage *u;
+	(void)state;
+
+	must(btrkit_usage_load(fs, NULL, &u, &err));
+	for (size_t i = 0; i < btrkit_usage_num_owners(u); i++) {
+		struct btrkit_usage_space *e = &exclusive;
+
+		btrkit_usage_get_owner(u, i, &owner);
+		tell_owner(&owner);
+		*e = (struct btrkit_usage_space){ e->data + owner.exclusive.data,
+						  e->uncompressed + owner.exclusive.uncompressed,
+						  e->metadata + owner.exclusive.metadata,
+						  e->extents + owner.exclusive.extents,
+						  e->blocks + owner.exclusive.blocks };
+	}
+	btrkit_usage_get_total(u, &total);
+	shared = less(&total.space, &exclusive);
+	assert_true(shared.extents > 0);
+	tell_space("{\"total\":{\"referenced\":", &total.space);
+	tell_space(",\"exclusive\":", &exclusive);
+	tell_space(",\"shared\":", &shared);
+	fact("}}\n");
+	must(usage_printer_create(fs, u, &o, append, &json, &p, &err));
+	must(usage_printer_owners(p, &err));
+	assert_int_equal(usage_printer_finish(p), 0);
+	plain.len = 1;
+	expect_same("du");
+	btrkit_usage_free(u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(devices, begin),	   cmocka_unit_test_setup(chunks, begin),
 		cmocka_unit_test_setup(copies, begin),	   cmocka_unit_test_setup(subvolumes, begin),
 		cmocka_unit_test_setup(tree_stats, begin), cmocka_unit_test_setup(references, begin),
-		cmocka_unit_test_setup(paths, begin),
+		cmocka_unit_test_setup(paths, begin),	   cmocka_unit_test_setup(space, begin),
+		cmocka_unit_test_setup(fiemap, begin),	   cmocka_unit_test_setup(ls_and_stat, begin),
+		cmocka_unit_test_setup(usage, begin),
 	};
 
 	return cmocka_run_group_tests(tests, make, unmake);
