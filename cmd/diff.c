@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/cmd.h"
+#include "cmd/fold.h"
 #include "lib/print/diff.h"
 
 /* Most blocks are read only once. */
@@ -27,6 +28,7 @@ static const struct cmd_option options[] = {
 	{ OPT_HIDE_NAMES, "hide-names", NULL, "print HIDDEN in place of names and contents" },
 	{ OPT_EXIT_CODE, "exit-code", NULL, "exit with status 3 if anything differs" },
 	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
+	CMD_VERBOSE_OPTION,
 	CMD_NOSCAN_OPTION,
 	{ 0 },
 };
@@ -36,6 +38,8 @@ struct request {
 	enum btrkit_format format;
 	unsigned flags;
 	bool noscan, exit_code;
+	struct cmd_fold folds[2];	/* of either side */
+	bool damaged;			/* something could not be compared */
 };
 
 static void take_option(const struct command *cmd, struct request *req, int c)
@@ -62,6 +66,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 		break;
+	case 'v':
+		req->folds[0].all = req->folds[1].all = true;
+		break;
 	case CMD_OPT_NOSCAN:
 		req->noscan = true;
 		break;
@@ -73,8 +80,17 @@ static int find_tree(struct btrkit_fs *fs, const char *name, uint64_t *ret, stru
 	return btrkit_tree_parse(name, ret) ? btrkit_subvolume_find(fs, name, ret, err) : 0;
 }
 
-static int compare(const struct command *cmd, const struct request *req, struct btrkit_diff_side sides[2],
-		   const char *device)
+/* A btrkit_diff_lost_fn. */
+static int tell_lost(void *ctx, unsigned side, const struct btrkit_error *what)
+{
+	struct request *req = ctx;
+
+	req->damaged = true;
+	cmd_fold_tell(&req->folds[side], NULL, 0, what);
+	return 0;
+}
+
+static int compare(const struct command *cmd, struct request *req, struct btrkit_diff_side sides[2], const char *device)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
@@ -87,8 +103,13 @@ static int compare(const struct command *cmd, const struct request *req, struct 
 			ret = find_tree(sides[1].fs, req->to, &sides[1].tree, &err);
 	}
 	if (!ret)
-		ret = print_diff(&sides[0], &sides[1], req->flags, req->format, cmd_write, &out, &differ, &err);
+		ret = print_diff(&sides[0], &sides[1], req->flags, req->format, tell_lost, req, cmd_write, &out,
+				 &differ, &err);
+	for (int i = 0; i < 2; i++)
+		cmd_fold_end(&req->folds[i]);
 	ret = cmd_end(cmd, device, &out, ret, &err);
+	if (ret == EXIT_DONE && req->damaged)
+		return cmd_failed(cmd);
 	return ret == EXIT_DONE && req->exit_code && differ ? EXIT_DIFFER : ret;
 }
 
@@ -111,6 +132,11 @@ static int run(const struct command *cmd, int argc, char **argv)
 	if (req.tree && btrkit_tree_parse(req.tree, &sides[0].tree))
 		cmd_usage_error(cmd, "--tree: '%s' is not a tree", req.tree);
 	sides[1].tree = sides[0].tree;
+	for (int i = 0; i < 2; i++) {
+		req.folds[i].cmd = cmd;
+		req.folds[i].device = argv[optind + (i && two)];
+		req.folds[i].advise = !i || two;
+	}
 	open.cache_bytes = CACHE_BYTES;
 	sides[0].fs = cmd_open(cmd, (const char *const *)argv + optind, 1, !req.noscan, &open);
 	if (sides[0].fs)

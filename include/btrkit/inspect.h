@@ -221,6 +221,26 @@ typedef int (*btrkit_diff_fn)(void *ctx, const struct btrkit_diff_item *item);
 int btrkit_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, btrkit_diff_fn fn, void *ctx,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Receives what cannot be read on a side, 0 or 1, valid only during the call. Returns 0 to go on behind it, or a
+ * negative errno that stops the work.
+ *
+ * Since: 0.2
+ */
+typedef int (*btrkit_diff_lost_fn)(void *ctx, unsigned side, const struct btrkit_error *what);
+
+/**
+ * Compares as btrkit_diff() does, and goes on behind what cannot be read. What only one side has is left out if the
+ * other side may have lost it: its key is below a block of that side that cannot be read.
+ *
+ * @param lost	called for each block that cannot be read, and each invalid root item. NULL: as btrkit_diff()
+ * @param ctx	passed to @p fn and @p lost
+ * @return as btrkit_diff(), without errors that @p lost received; also what @p lost returned
+ * Since: 0.2
+ */
+int btrkit_diff_around(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, btrkit_diff_fn fn,
+		       btrkit_diff_lost_fn lost, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 BTRKIT_END_DECLS
 
 #endif

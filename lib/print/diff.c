@@ -19,8 +19,17 @@ struct job {
 	unsigned flags;
 	uint64_t tree, key_offset; /* of the last heading */
 	bool differ;
+	btrkit_diff_lost_fn lost;
+	void *lost_ctx;
 	struct btrkit_error *err;
 };
+
+static int pass_lost(void *ctx, unsigned side, const struct btrkit_error *what)
+{
+	const struct job *j = ctx;
+
+	return j->lost(j->lost_ctx, side, what);
+}
 
 static int keep(void *ctx, const void *data, size_t len)
 {
@@ -101,10 +110,10 @@ static int print_item(void *ctx, const struct btrkit_diff_item *x)
 }
 
 int print_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, unsigned flags,
-		      enum btrkit_format format, btrkit_write_fn write, void *ctx, bool *differ,
-		      struct btrkit_error *err)
+	       enum btrkit_format format, btrkit_diff_lost_fn lost, void *lost_ctx, btrkit_write_fn write, void *ctx,
+	       bool *differ, struct btrkit_error *err)
 {
-	struct job j = { .a = a->fs, .b = b->fs, .flags = flags, .err = err };
+	struct job j = { .a = a->fs, .b = b->fs, .flags = flags, .lost = lost, .lost_ctx = lost_ctx, .err = err };
 	int r;
 
 	if (flags & ~FLAGS_KNOWN)
@@ -113,7 +122,7 @@ int print_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side *
 		return err_nomem(err);
 	r = list_begin(&j.e, format, "diff", write, ctx, err);
 	if (!r)
-		r = list_end(&j.e, btrkit_diff(a, b, print_item, &j, err));
+		r = list_end(&j.e, btrkit_diff_around(a, b, print_item, pass_lost, &j, err));
 	emit_abandon(&j.item);
 	if (!r)
 		*differ = j.differ;

@@ -22,12 +22,13 @@ enum print_diff_flags {
  * @param a	the first side
  * @param b	the second side; both may have the same handle
  * @param flags	enum print_diff_flags
+ * @param lost	called for what cannot be read, as by btrkit_diff_around(); not NULL
  * @param differ	receives whether there are differences
  * @return 0; -EINVAL: only one side has a tree, or unknown format or flag; -ENOENT: no such tree; -EUCLEAN, -EIO,
- *	   -ENXIO, -ENOMEM; or what @p write returned
+ *	   -ENXIO, -ENOMEM; or what @p write or @p lost returned
  */
 int print_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, unsigned flags,
-		      enum btrkit_format format, btrkit_write_fn write, void *ctx, bool *differ,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+	       enum btrkit_format format, btrkit_diff_lost_fn lost, void *lost_ctx, btrkit_write_fn write, void *ctx,
+	       bool *differ, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

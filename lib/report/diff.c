@@ -13,6 +13,7 @@
 struct job {
 	struct btrkit_fs *a, *b;
 	btrkit_diff_fn fn;
+	btrkit_diff_lost_fn lost; /* NULL: the first damage ends the work */
 	void *ctx;
 	uint64_t tree, key_offset; /* being compared; that of side a, if it exists there */
 };
@@ -33,34 +34,20 @@ static int take_item(void *ctx, const struct item *a, const struct item *b)
 	return j->fn(j->ctx, &x);
 }
 
-static int compare(struct job *j, const struct tree_root *a, const struct tree_root *b, struct btrkit_error *err)
+static int pass_lost(void *ctx, unsigned side, const struct btrkit_error *what)
 {
-	j->tree = a ? a->id : b->id;
-	j->key_offset = a ? a->key_offset : b->key_offset;
-	return diff_trees(j->a, a, j->b, b, j->a == j->b, take_item, j, err);
+	const struct job *j = ctx;
+
+	return j->lost(j->ctx, side, what);
 }
 
-/* Finds the next tree in the root tree, from @key on. @return 0; 1: no more trees; <0 */
-static int next_root(struct cursor *c, const struct btrkit_key *key, struct btrkit_key *at, struct tree_root *ret,
-		     struct btrkit_error *err)
+static int compare(struct job *j, const struct tree_root *a, const struct tree_root *b, struct btrkit_error *err)
 {
-	struct root_item item;
-	int r = cursor_seek(c, key, err);
+	const struct diff_calls calls = { take_item, j->lost ? pass_lost : NULL, j };
 
-	while (!r) {
-		if (c->item.key.type == KEY_ROOT_ITEM) {
-			r = cursor_blame(c, root_item_decode(&c->fs->items, &c->item, &item, err), err);
-			if (r)
-				return r;
-			*at = c->item.key;
-			*ret = fs_root_of(c->fs, at, &item);
-			/* Skip a partly deleted subvolume, because its freed blocks may have been reused. */
-			if (item.refs || !item.drop_progress.objectid)
-				return 0;
-		}
-		r = cursor_next(c, err);
-	}
-	return r;
+	j->tree = a ? a->id : b->id;
+	j->key_offset = a ? a->key_offset : b->key_offset;
+	return diff_trees(j->a, a, j->b, b, j->a == j->b, &calls, err);
 }
 
 /*
@@ -85,33 +72,116 @@ static struct btrkit_key behind(const struct btrkit_key *key)
 	return KEY(key->objectid + 1, 0, 0);
 }
 
+/* The trees of a side. */
+struct trees {
+	struct job *j;
+	unsigned side;
+	struct cursor c;
+	struct btrkit_key want;	/* from which the next one is searched for */
+	struct btrkit_key at;	/* of the root item */
+	struct tree_root root;
+	bool ended;
+	/* Keys that could not be read before @want. The other side is never behind them when the next are met. */
+	struct btrkit_key lost_from, lost_to;
+	bool lost, lost_rest;	/* there are such keys; all that follow are */
+};
+
+/* Skips what cannot be read, from *@from to before *@end. @more: it continues what was skipped just before */
+static void skip(struct trees *t, bool more, const struct btrkit_key *from, const struct btrkit_key *end)
+{
+	if (!more)
+		t->lost_from = *from;
+	t->lost = true;
+	t->lost_rest = key_cmp(end, &t->want) <= 0 || !key_cmp(end, &KEY(UINT64_MAX, UINT8_MAX, UINT64_MAX));
+	t->ended |= t->lost_rest;
+	t->lost_to = t->want = *end;
+}
+
+/* Finds the next root item. @return 0; 1: there is none; <0: @from and @end have the keys that are lost */
+static int seek_root(struct trees *t, struct root_item *item, struct btrkit_key *from, struct btrkit_key *end,
+		     struct btrkit_error *err)
+{
+	int r = cursor_seek(&t->c, &t->want, err);
+
+	while (!r && t->c.item.key.type != KEY_ROOT_ITEM)
+		r = cursor_next(&t->c, err);
+	if (!r) {
+		*from = t->c.item.key;
+		*end = behind(from);
+		r = cursor_blame(&t->c, root_item_decode(&t->c.fs->items, &t->c.item, item, err), err);
+	} else if (r < 0 && cursor_lost_keys(&t->c, from, end)) {
+		*from = t->want;
+		*end = KEY(UINT64_MAX, UINT8_MAX, UINT64_MAX);
+	}
+	return r;
+}
+
+/* Finds the next tree in the root tree. */
+static int next_root(struct trees *t, struct btrkit_error *err)
+{
+	const struct job *j = t->j;
+
+	for (bool more = false; !t->ended;) {
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+		struct btrkit_key from, end;
+		struct root_item item;
+		int r = seek_root(t, &item, &from, &end, &what);
+
+		if (r < 0) {
+			/* Blocks of the root trees of two filesystems were told when these trees were compared. */
+			const bool told = j->a != j->b && !(what.places & BTRKIT_AT_SLOT);
+
+			if (r == -ENOMEM || !j->lost)
+				return err_pass(err, &what, r);
+			skip(t, more, &from, &end);
+			more = true;
+			r = told ? 0 : j->lost(j->ctx, t->side, &what);
+			if (r)
+				return r;
+		} else if (r) {
+			t->ended = true;
+		} else if (!item.refs && item.drop_progress.objectid) {
+			/* Skip a partly deleted subvolume, because its freed blocks may have been reused. */
+			t->want = end;
+		} else {
+			t->at = from;
+			t->root = fs_root_of(t->c.fs, &from, &item);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* Whether the side may have had a tree whose root item cannot be read. */
+static bool may_have_had(const struct trees *t, const struct btrkit_key *key)
+{
+	return t->lost && key_cmp(key, &t->lost_from) >= 0 && (t->lost_rest || key_cmp(key, &t->lost_to) < 0);
+}
+
 static int compare_named(struct job *j, struct btrkit_error *err)
 {
-	struct btrkit_key want[2] = { KEY(0, 0, 0), KEY(0, 0, 0) }, at[2];
-	struct cursor c[2];
+	struct trees t[2] = { { .j = j, .side = 0 }, { .j = j, .side = 1 } };
 	int r = 0;
 
-	cursor_init(&c[0], j->a, &j->a->root_tree);
-	cursor_init(&c[1], j->b, &j->b->root_tree);
+	cursor_init(&t[0].c, j->a, &j->a->root_tree);
+	cursor_init(&t[1].c, j->b, &j->b->root_tree);
 	while (!r) {
-		struct tree_root root[2];
-		int got[2], order;
+		int order;
 
-		for (int i = 0; !r && i < 2; i++) {
-			got[i] = next_root(&c[i], &want[i], &at[i], &root[i], err);
-			r = got[i] < 0 ? got[i] : 0;
-		}
-		if (r || (got[0] && got[1]))
+		for (int i = 0; !r && i < 2; i++)
+			r = next_root(&t[i], err);
+		if (r || (t[0].ended && t[1].ended))
 			break;
-		order = got[0] ? 1 : got[1] ? -1 : root_cmp(&at[0], &at[1]);
-		r = compare(j, order <= 0 ? &root[0] : NULL, order >= 0 ? &root[1] : NULL, err);
+		order = t[0].ended ? 1 : t[1].ended ? -1 : root_cmp(&t[0].at, &t[1].at);
+		if (!order || !may_have_had(&t[order < 0], &t[order > 0].at))
+			r = compare(j, order <= 0 ? &t[0].root : NULL, order >= 0 ? &t[1].root : NULL, err);
 		if (order <= 0)
-			want[0] = behind(&at[0]);
+			t[0].want = behind(&t[0].at);
 		if (order >= 0)
-			want[1] = behind(&at[1]);
+			t[1].want = behind(&t[1].at);
 	}
-	cursor_release(&c[0]);
-	cursor_release(&c[1]);
+	cursor_release(&t[0].c);
+	cursor_release(&t[1].c);
 	return r;
 }
 
@@ -124,10 +194,10 @@ static int compare_all(struct job *j, struct btrkit_error *err)
 	return r ? r : compare_named(j, err);
 }
 
-int btrkit_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, btrkit_diff_fn fn, void *ctx,
-		struct btrkit_error *err)
+int btrkit_diff_around(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, btrkit_diff_fn fn,
+		       btrkit_diff_lost_fn lost, void *ctx, struct btrkit_error *err)
 {
-	struct job j = { .a = a->fs, .b = b->fs, .fn = fn, .ctx = ctx };
+	struct job j = { .a = a->fs, .b = b->fs, .fn = fn, .lost = lost, .ctx = ctx };
 	struct tree_root x, y;
 	int r;
 
@@ -139,4 +209,10 @@ int btrkit_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side 
 	if (!r)
 		r = fs_find_tree(b->fs, b->tree, &y, NULL, err);
 	return r ? r : compare(&j, &x, &y, err);
+}
+
+int btrkit_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, btrkit_diff_fn fn, void *ctx,
+		struct btrkit_error *err)
+{
+	return btrkit_diff_around(a, b, fn, NULL, ctx, err);
 }

@@ -19,6 +19,15 @@ struct side {
 	uint8_t top, at;
 	bool ended, begun;
 	struct btrkit_key last;	/* last key of the previous leaves */
+	/* Keys of the last block that could not be read. The other side is never behind them when the next is met. */
+	struct btrkit_key lost_from, lost_to;
+	bool lost, lost_rest;	/* there is such a block; it was the last of its tree */
+};
+
+struct pair {
+	struct side a, b;
+	bool shared;
+	const struct diff_calls *calls;
 };
 
 static struct btrkit_key side_key(const struct side *s)
@@ -85,16 +94,14 @@ static void step_over(struct side *s)
 	}
 }
 
-/* Descends into the block that the current slot points to. */
-static int step_down(struct side *s, struct btrkit_error *err)
+/* Gets the block that the current slot points to. */
+static int enter(struct side *s, struct btrkit_error *err)
 {
 	struct btrkit_key key;
 	const struct node_ref ref = node_child(s->nodes[s->at], s->slots[s->at], s->owner, &key);
 	struct node *child;
 	int r;
 
-	if (s->at == 1 && !s->slots[1])
-		node_prefetch_children(s->fs, s->nodes[1], 0, s->nodes[1]->nritems);
 	r = node_get(s->fs, &ref, &child, err);
 	if (r) {
 		err_at_tree(err, s->owner);
@@ -103,18 +110,60 @@ static int step_down(struct side *s, struct btrkit_error *err)
 	s->at--;
 	s->nodes[s->at] = child;
 	s->slots[s->at] = 0;
-	if (child->nritems)
-		return check_order(s, err);
-	/* Not reached: node_get() rejects empty blocks below a pointer. */
-	return err_corrupt(err, "nritems", "empty block below a node");
+	/* Not empty: node_get() rejects empty blocks below a pointer. */
+	r = child->nritems ? check_order(s, err) : err_corrupt(err, "nritems", "empty block below a node");
+	if (r) {
+		node_put(s->fs, child);
+		s->nodes[s->at++] = NULL;
+	}
+	return r;
 }
 
-struct pair {
-	struct side a, b;
-	bool shared;
-	diff_fn fn;
-	void *ctx;
-};
+/* Notes the keys below the current slot, whose block cannot be read, and goes on behind it. */
+static void go_around(struct side *s)
+{
+	s->lost = true;
+	s->lost_from = side_key(s);
+	s->lost_rest = true;
+	for (unsigned level = s->at; s->lost_rest && level <= s->top; level++) {
+		if (s->slots[level] + 1 >= s->nodes[level]->nritems)
+			continue;
+		s->lost_to = node_key(s->nodes[level], s->slots[level] + 1);
+		s->lost_rest = false;
+	}
+	step_over(s);
+}
+
+/* Whether the side may have had an item of this key in a block that cannot be read. */
+static bool may_have_had(const struct side *s, const struct btrkit_key *key)
+{
+	return s->lost && key_cmp(key, &s->lost_from) >= 0 && (s->lost_rest || key_cmp(key, &s->lost_to) < 0);
+}
+
+static int tell(struct pair *p, const struct side *s, int ret, const struct btrkit_error *what,
+		struct btrkit_error *err)
+{
+	if (ret == -ENOMEM || !p->calls->lost)
+		return err_pass(err, what, ret);
+	return p->calls->lost(p->calls->ctx, s == &p->b, what);
+}
+
+/* Descends into the block that the current slot points to, or goes around it. */
+static int step_down(struct pair *p, struct side *s, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	int r;
+
+	if (s->at == 1 && !s->slots[1])
+		node_prefetch_children(s->fs, s->nodes[1], 0, s->nodes[1]->nritems);
+	r = enter(s, &what);
+	if (!r)
+		return 0;
+	r = tell(p, s, r, &what, err);
+	if (!r)
+		go_around(s);
+	return r;
+}
 
 static struct item item_at(const struct side *s)
 {
@@ -125,12 +174,13 @@ static struct item item_at(const struct side *s)
 static int advance(struct pair *p, struct side *s, struct btrkit_error *err)
 {
 	struct item item;
-	int r;
+	int r = 0;
 
 	if (s->at)
-		return step_down(s, err);
+		return step_down(p, s, err);
 	item = item_at(s);
-	r = p->fn(p->ctx, s == &p->a ? &item : NULL, s == &p->a ? NULL : &item);
+	if (!may_have_had(s == &p->a ? &p->b : &p->a, &item.key))
+		r = p->calls->item(p->calls->ctx, s == &p->a ? &item : NULL, s == &p->a ? NULL : &item);
 	if (!r)
 		step_over(s);
 	return r;
@@ -153,17 +203,17 @@ static int both(struct pair *p, struct btrkit_error *err)
 
 	/* Descend on the side with the higher level first. */
 	if (p->a.at != p->b.at)
-		return step_down(p->a.at > p->b.at ? &p->a : &p->b, err);
+		return step_down(p, p->a.at > p->b.at ? &p->a : &p->b, err);
 	if (p->a.at) {
 		if (!is_shared(p)) {
-			r = step_down(&p->a, err);
-			return r ? r : step_down(&p->b, err);
+			r = step_down(p, &p->a, err);
+			return r ? r : step_down(p, &p->b, err);
 		}
 	} else {
 		x = item_at(&p->a);
 		y = item_at(&p->b);
 		if (x.size != y.size || memcmp(x.data, y.data, x.size) != 0)
-			r = p->fn(p->ctx, &x, &y);
+			r = p->calls->item(p->calls->ctx, &x, &y);
 	}
 	if (r)
 		return r;
@@ -191,20 +241,35 @@ static int step(struct pair *p, struct btrkit_error *err)
 	return advance(p, order < 0 ? &p->a : &p->b, err);
 }
 
-int diff_trees(struct btrkit_fs *fs_a, const struct tree_root *a, struct btrkit_fs *fs_b, const struct tree_root *b,
-	       bool shared, diff_fn fn, void *ctx, struct btrkit_error *err)
+/* @return 0; 1: the root of the side cannot be read, so nothing can be compared; <0 */
+static int begin(struct pair *p, struct side *s, struct btrkit_fs *fs, const struct tree_root *root,
+		 struct btrkit_error *err)
 {
-	struct pair p = { .shared = shared, .fn = fn, .ctx = ctx };
-	int r;
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	int r = side_begin(s, fs, root, &what);
+
+	if (!r)
+		return 0;
+	r = tell(p, s, r, &what, err);
+	return r ? r : 1;
+}
+
+int diff_trees(struct btrkit_fs *fs_a, const struct tree_root *a, struct btrkit_fs *fs_b, const struct tree_root *b,
+	       bool shared, const struct diff_calls *calls, struct btrkit_error *err)
+{
+	struct pair p = { .shared = shared, .calls = calls };
+	int r, other;
 
 	if (shared && a && b && a->bytenr == b->bytenr && a->generation == b->generation)
 		return 0;
-	r = side_begin(&p.a, fs_a, a, err);
-	if (!r)
-		r = side_begin(&p.b, fs_b, b, err);
+	r = begin(&p, &p.a, fs_a, a, err);
+	if (r >= 0) {
+		other = begin(&p, &p.b, fs_b, b, err);
+		r = other ? other : r;
+	}
 	while (!r && (!p.a.ended || !p.b.ended))
 		r = step(&p, err);
 	side_end(&p.a);
 	side_end(&p.b);
-	return r;
+	return r < 0 ? r : 0;
 }

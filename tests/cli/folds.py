@@ -6,6 +6,7 @@ Usage: folds.py"""
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 
@@ -183,6 +184,71 @@ def many_bad(scratch, source):
     check(not folds and len(lines) == 9, lines)
 
 
+def destroy(path, blocks):
+    with open(path, 'r+b') as f:
+        for place in [place for block in blocks for place in physical(path, block)]:
+            f.seek(place)
+            f.write(b'\xee' * NODE)
+
+
+def differences(*args):
+    status, out, err = run('diff', '--format=json', '--brief', *args)
+    rows = [json.loads(line) for line in out.splitlines()][1:]
+    return status, {(row['kind'], row['tree'], *(row['key'][part] for part in ('objectid', 'type', 'offset')))
+                    for row in rows}, err
+
+
+def keys_of(path, tree, leaf):
+    """The first and the last key of a leaf."""
+    _, out, _ = run('dump-tree', '--format=json', '-t', tree, f'--bytenr={leaf}..{leaf}', path)
+    keys = [row['key'] for row in map(json.loads, out.splitlines()) if row.get('kind') == 'item']
+    return [tuple(key[part] for part in ('objectid', 'type', 'offset')) for key in (keys[0], keys[-1])]
+
+
+def compared(scratch, source):
+    """diff goes on behind lost leaves, and says nothing of what the other side has there."""
+    plain, changed, hurt = (f'{scratch}/{name}.img' for name in ('plain', 'changed', 'hurt'))
+    subvolumes = [f'--subvol=s{i}' for i in range(60)]
+    for i in range(60):
+        os.makedirs(f'{scratch}/volumes/s{i}', exist_ok=True)
+        for k in range(60):
+            with open(f'{scratch}/volumes/s{i}/f{k}', 'w', encoding='ascii') as f:
+                f.write('x' * 500)
+    make([plain], f'{scratch}/volumes', '-m', 'dup', '-U', '0a000000-0000-4000-8000-00000000000a', *subvolumes)
+    shutil.copyfile(plain, changed)
+    for i in range(0, 60, 3):
+        status, _, err = run('edit', changed, 'chmod', '600', *[f's{i}/f{k}' for k in range(0, 60, 7)])
+        assert not status, err
+    status, want, _ = differences(plain, changed)
+    check(not status and len(want) > 100, status, len(want))
+    for tree in ('root', 's9'):
+        _, out, _ = run('dump-tree', '-t', tree, plain)
+        leaves = [int(number) for number in re.findall(rb'^leaf (\d+) items ', out, re.M)][1:-1:2]
+        tree_id = int(re.search(rb'^leaf .* owner (?:ROOT_TREE|(\d+))$', out, re.M)[1] or 1)
+        ranges = [keys_of(plain, tree, leaf) for leaf in leaves]
+        shutil.copyfile(plain, hurt)
+        destroy(hurt, leaves)
+        for args in ([hurt, changed], [changed, hurt]):
+            status, found, err = differences(*args, '--verbose')
+            swap = {'added': 'removed', 'removed': 'added', 'changed': 'changed'}
+            known = want if args[0] == hurt else {(swap[row[0]], *row[1:]) for row in want}
+            check(status == 1 and found <= known, status, err[:300], sorted(found - known)[:5])
+            # All others are there, but for items of the trees whose root items are lost.
+            gone = {row for row in known - found if row[1] == tree_id}
+            check(all(any(low <= row[2:] <= high for low, high in ranges) for row in gone), sorted(gone)[:5], ranges)
+            lost_trees = [row[1] for row in known - found if row[1] != tree_id]
+            check(all(any(low[0] <= number <= high[0] for low, high in ranges) for number in lost_trees), lost_trees)
+            check(tree == 'root' or not lost_trees, lost_trees)
+            check(known - found and found, tree, len(found))
+            check(sorted(int(number) for number in re.findall(r', block (\d+)', err)) == sorted(leaves), err, leaves)
+    # One line, with the device of its side.
+    lines = told(9, 'diff', changed, hurt) if len(leaves) > 9 else []
+    check(all(f'{hurt}: ' in line for line in lines), lines)
+    destroy(hurt, [int(re.search(rb'^fs tree key .* (\d+) level', run('dump-tree', '-r', plain)[1], re.M)[1])])
+    status, found, err = differences(changed, hurt)
+    check(status == 1 and found and not any(row[1] == 5 for row in found), sorted(found)[:5])
+
+
 def lost_tree(scratch, source):
     path = f'{scratch}/lost.img'
     make([path], source, '-m', 'dup')
@@ -233,7 +299,7 @@ def main():
         fill(source, 6000)
         for name in ('target', 'none'):
             os.mkdir(f'{scratch}/{name}')
-        for test in (missing, stale, many_bad, lost_leaves, lost_tree):
+        for test in (missing, stale, many_bad, lost_leaves, compared, lost_tree):
             test(scratch, source)
     print(f'{checks} checks')
     return 0

@@ -140,6 +140,13 @@ static int see_stats(void *ctx, const struct btrkit_tree_stats *s)
 	return 0;
 }
 
+static int lost_nothing(void *ctx, const struct btrkit_error *what)
+{
+	(void)ctx;
+	fail_msg("%s", what->message);
+	return 0;
+}
+
 /* An inode with its reference has 160 and 12 bytes of items; each item has 25 of a leaf, whose header has 101. */
 static void test_tree_stats(void **state)
 {
@@ -147,6 +154,8 @@ static void test_tree_stats(void **state)
 	struct btrkit_subvolume_item item;
 	(void)state;
 
+	must(btrkit_tree_stats_around(fs, &snap, 1, see_stats, lost_nothing, &s, &err));
+	assert_int_equal(s.lost_blocks, 0);
 	must(btrkit_tree_stats(fs, &snap, 1, see_stats, &s, &err));
 	must(btrkit_subvolume_get(fs, snap, &item, &err));
 	assert_int_equal(s.tree, snap);
@@ -209,6 +218,13 @@ static int see_difference(void *ctx, const struct btrkit_diff_item *item)
 	return 0;
 }
 
+static int never_lost(void *ctx, unsigned side, const struct btrkit_error *what)
+{
+	(void)ctx;
+	fail_msg("side %u: %s", side, what->message);
+	return 0;
+}
+
 /* The new name is two entries, an inode and a reference; its directory has changed. */
 static void test_diff(void **state)
 {
@@ -222,6 +238,11 @@ static void test_diff(void **state)
 	assert_int_equal(d.second, 0);
 	assert_non_null(strstr(d.entry.bytes, "name: new\n"));
 	assert_non_null(strstr(d.entry.bytes, "type FILE"));
+	/* Without damage to go around, nothing else is found. */
+	d = (struct differences){ .both = 0 };
+	must(btrkit_diff_around(&a, &b, see_difference, never_lost, &d, &err));
+	assert_int_equal(d.both, 1);
+	assert_int_equal(d.first, 4);
 }
 
 static void test_type_names(void **state)
