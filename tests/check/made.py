@@ -196,6 +196,33 @@ def circle(folder):
     return told[-1:]
 
 
+def many_ways(folder):
+    """
+    Seven nodes above the leaf of the top tree each have only one child, in all of their pointers, so that there are
+    120^7 ways to the leaf. A directory is in one with a higher number. The check ends.
+    """
+    path, = make(folder, 1, '-n', '4096')
+    works(path, b'mkdir low\nmkdir high\nmv low high/low\n')
+    assert codes([path]) == []
+    fs = damages.Filesystem(path)
+    below = fs.root(damages.FS_TREE)
+    for level in range(1, 8):
+        block = fs.block(below)
+        generation, at = block[80:88], below + (1 << 20) + 4096
+        struct.pack_into('<Q', block, 48, at)
+        struct.pack_into('<IB', block, 96, 120, level)
+        for i in range(120):
+            struct.pack_into('<QBQQ', block, damages.HEADER + 33 * i, damages.FIRST_FREE, 1, i, below)
+            block[damages.HEADER + 33 * i + 25:damages.HEADER + 33 * i + 33] = generation
+        fs.put(at, block)
+        below = at
+    damages.poke_item(fs, damages.ROOT_TREE, damages.ROOT_ITEM, 176, struct.pack('<Q', below), damages.FS_TREE)
+    damages.poke_item(fs, damages.ROOT_TREE, damages.ROOT_ITEM, 238, b'\7', damages.FS_TREE)
+    fs.save()
+    told = codes([path])
+    assert 'BLOCK-PARENT' in told, told
+
+
 def target(folder):
     """A replace target is present, as after a crash at the end of a device replacement."""
     paths = make(folder, 2, '-d', 'raid1')
@@ -278,6 +305,8 @@ def main():
         with tempfile.TemporaryDirectory(prefix='btrkit-made-') as folder:
             told = case(folder)
         assert told == [code], (code, told)
+    with tempfile.TemporaryDirectory(prefix='btrkit-made-') as folder:
+        many_ways(folder)
     print(f'{len(CASES)} codes')
     return 0
 

@@ -173,6 +173,34 @@ static void read_block(struct circles *s, const struct check_block *b)
 	}
 }
 
+/* Blocks in the table are sorted by address, so comparing pointers is enough. */
+static int compare_blocks(const void *x, const void *y)
+{
+	const struct check_block *const *a = x, *const *b = y;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/*
+ * Reads the blocks of a level, from one of the list to the last one. Damaged nodes may lead to a block in many ways, so
+ * that going all of them would never end. @return where the next level begins in the list
+ */
+static size_t read_level(struct circles *s, size_t from)
+{
+	const struct check_block **at = s->at.at;
+	size_t end = from;
+
+	qsort(&at[from], s->at.n - from, sizeof(*at), compare_blocks);
+	for (size_t i = from; i < s->at.n; i++)
+		if (i == from || at[i] != at[end - 1])
+			at[end++] = at[i];
+	s->at.n = end;
+	/* The list moves when it grows. */
+	for (size_t i = from; i < end && !check_failed(s->c); i++)
+		read_block(s, ((const struct check_block **)s->at.at)[i]);
+	return end;
+}
+
 static bool is_known(const struct check *c, uint64_t dirs)
 {
 	const uint64_t *known = c->circles.at;
@@ -196,8 +224,8 @@ void check_circles(const struct leaves *l, const struct check_root *root, const 
 	if (is_marked(&s, top) && !is_known(s.c, dirs)) {
 		cursor_init(&s.cur, s.c->fs, &root->root);
 		read_block(&s, top);
-		for (size_t i = 0; i < s.at.n && !check_failed(s.c); i++)
-			read_block(&s, ((const struct check_block **)s.at.at)[i]);
+		for (size_t i = 0; i < s.at.n && !check_failed(s.c);)
+			i = read_level(&s, i);
 		cursor_release(&s.cur);
 		known = s.reported || s.c->circles.n >= KNOWN_MAX ? NULL :
 								    check_list_add(s.c, &s.c->circles, sizeof(*known));
