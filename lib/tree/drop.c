@@ -295,6 +295,7 @@ static int drop(struct walk *w, struct btrkit_error *err)
 int tree_drop_some(struct overlay *o, struct tree_drop *d, uint64_t refs, struct btrkit_error *err)
 {
 	struct walk w = { .o = o, .d = d, .left = refs };
+	const uint64_t edits = o->edits;
 	int ret = fs_find_root(o->fs, d->id, &w.root, NULL, err);
 
 	if (ret)
@@ -304,7 +305,9 @@ int tree_drop_some(struct overlay *o, struct tree_drop *d, uint64_t refs, struct
 	release(&w, w.below);
 	if (ret < 0) {
 		err_at_tree(err, d->id);
-		failure_note(o->failure, ret, err);
+		/* Nothing is lost by a block that could not be entered. */
+		if (o->edits != edits)
+			failure_note(o->failure, ret, err);
 	}
 	return ret;
 }

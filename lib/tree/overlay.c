@@ -126,7 +126,7 @@ int overlay_alloc_block(struct overlay *o, uint64_t owner, unsigned level, const
 int overlay_lookup_refs(struct overlay *o, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
 			struct btrkit_error *err)
 {
-	return failure_note_any(o->failure, o->ops->lookup(o->ctx, bytenr, level, refs, flags, err), err);
+	return o->ops->lookup(o->ctx, bytenr, level, refs, flags, err);
 }
 
 int overlay_change_ref(struct overlay *o, const struct extent_change *change, struct btrkit_error *err)

@@ -104,7 +104,10 @@ struct overlay *overlay_abort(struct overlay *o);
 /* The transaction is durable: move its blocks, which must be sealed, to the shared cache. The caller sets fs->super. */
 struct overlay *overlay_commit(struct overlay *o);
 
-/* Calls the callbacks. If one fails, an edit is half done, which is recorded. @return what the callback returns */
+/*
+ * Calls the callbacks. If one that changes something fails, an edit is half done, which is recorded; of a look-up only
+ * the caller knows. @return what the callback returns
+ */
 int overlay_alloc_block(struct overlay *o, uint64_t owner, unsigned level, const struct btrkit_key *first,
 			uint64_t *bytenr, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int overlay_lookup_refs(struct overlay *o, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
