@@ -26,6 +26,7 @@ static uint32_t unit_of(const struct check *c, enum check_code code)
 		return c->items.nodesize;
 	case CHECK_DATA_CSUM:
 	case CHECK_DATA_COPY:
+	case CHECK_DATA_PARITY:
 		return c->items.sectorsize;
 	default:
 		return 0;

@@ -123,7 +123,8 @@ static int print_fold(void *ctx, const struct btrkit_check_fold *f)
 	emit_cause(e, f);
 	emit_u64(e, "times", ": ", f->findings);
 	emit_u64(e, "bytes", " findings, ", f->bytes);
-	emit_numbers(e, "trees", f->num_trees > 1 ? " bytes, trees " : " bytes, tree ", f->trees, f->num_trees);
+	emit_text(e, " bytes");
+	emit_numbers(e, "trees", f->num_trees > 1 ? ", trees " : ", tree ", f->trees, f->num_trees);
 	if (f->num_trees > BTRKIT_CHECK_FOLD_LISTED)
 		emit_text(e, " and more");
 	emit_u64(e, "last", ", up to block ", f->last);

@@ -149,6 +149,8 @@ static void compare(const struct full_stripes *r, unsigned full_stripe, unsigned
 	const uint8_t *made = r->made + (size_t)which * CHUNK_STRIPE_LEN;
 	const uint64_t start = r->start + full_stripe * full_stripe_bytes(p);
 	const struct volume_stripe *s = &p->chunk->stripes[stripe];
+	/* A stale device missed parity, too. */
+	const bool stale = volume_is_stale(p->d->c->fs->volume, s->devid);
 
 	for (uint32_t i = 0; i < CHUNK_STRIPE_LEN / unit; i++) {
 		const size_t at = (size_t)i * unit;
@@ -159,7 +161,8 @@ static void compare(const struct full_stripes *r, unsigned full_stripe, unsigned
 				&(struct check_location){
 					.logical = start + at,
 					.devid = s->devid,
-					.physical = s->physical + (r->first + full_stripe) * CHUNK_STRIPE_LEN + at },
+					.physical = s->physical + (r->first + full_stripe) * CHUNK_STRIPE_LEN + at,
+					.cause = stale ? BTRKIT_CAUSE_DEVICE_STALE : BTRKIT_CAUSE_OTHER },
 				"%s parity does not match the data of its full stripe%s", which ? "Q" : "P",
 				r->nodatasum[full_stripe] & 1u << i ? ", some of which has no checksums" : "");
 	}
