@@ -54,7 +54,7 @@ static int tell_leftover(struct free_space_tree *t, struct range *last)
 	const struct btrkit_key *key = &t->c.item.key;
 
 	if (key->type != KEY_FREE_SPACE_INFO) {
-		t->strays += key->objectid - last->start >= last->length;
+		t->outside += key->objectid - last->start >= last->length;
 		return 0;
 	}
 	*last = (struct range){ key->objectid, key->offset };

@@ -27,7 +27,7 @@ struct free_space_tree {
 	free_space_leftover_fn leftover; /* may be NULL */
 	void *ctx;
 	uint64_t leftovers;	/* number of such ranges */
-	uint64_t strays;	/* items that belong to no block group and no INFO before them */
+	uint64_t outside;	/* items that belong to no block group and no INFO before them */
 	uint64_t blocks;	/* of the tree, seen so far */
 	struct cursor c;
 	bool begun;

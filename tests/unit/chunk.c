@@ -194,7 +194,7 @@ static void expect_free_space(struct world *w, const struct block_groups *groups
 		assert_int_equal(free, g->length - g->used);
 	}
 	assert_int_equal(free_space_tree_end(&t, NULL), 0);
-	assert_int_equal(t.leftovers + t.strays, 0);
+	assert_int_equal(t.leftovers + t.outside, 0);
 	free_space_tree_release(&t);
 }
 

@@ -224,7 +224,7 @@ static void compare(struct world *w)
 	for (unsigned i = 0; i < GROUPS; i++)
 		compare_group(&t, &w->models[i]);
 	assert_int_equal(free_space_tree_end(&t, NULL), 0);
-	assert_int_equal(t.leftovers + t.strays, 0);
+	assert_int_equal(t.leftovers + t.outside, 0);
 	free_space_tree_release(&t);
 	assert_int_equal(w->stats.to_bitmaps, w->to_bitmaps);
 	assert_int_equal(w->stats.to_extents, w->to_extents);

@@ -93,8 +93,8 @@ void space_check_tree(struct check *c, const struct tree_root *root)
 		ret = free_space_tree_end(&t, &what);
 	if (ret)
 		report_tree(c, CHECK_SPACE_ITEM, ret, &what);
-	if (t.strays && !c->groups_lost && !c->chunks_lost)
+	if (t.outside && !c->groups_lost && !c->chunks_lost)
 		check_report_at(c, CHECK_SPACE_STRAY, &(struct check_location){ OID_FREE_SPACE_TREE },
-				"%" PRIu64 " free space items outside any block group", t.strays);
+				"%" PRIu64 " free space items outside any block group", t.outside);
 	free_space_tree_release(&t);
 }
