@@ -166,20 +166,32 @@ static void search_fstab(const struct search *s)
 	fclose(f);
 }
 
+/* Splits the kernel's command line as Linux does: not at blanks within double quotes. @return NULL: the end */
+static char *next_word(char **rest)
+{
+	char *word = *rest + strspn(*rest, " \n"), *end = word;
+
+	for (bool quoted = false; *end && (quoted || !strchr(" \n", *end)); end++)
+		quoted ^= *end == '"';
+	*rest = end + (*end != '\0');
+	*end = '\0';
+	return *word ? unquote(word) : NULL;
+}
+
 static void search_cmdline(const struct search *s)
 {
 	FILE *f = fopen(CMDLINE, "re");
-	char text[TEXT_MAX] = "", *root = NULL, *flags = NULL, *rest;
+	char text[TEXT_MAX] = "", *root = NULL, *flags = NULL, *rest = text;
 
 	if (!f)
 		return;
 	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
 	fclose(f);
-	for (char *word = strtok_r(text, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
+	for (char *word = next_word(&rest); word; word = next_word(&rest)) {
 		if (!strncmp(word, "root=", 5))
-			root = word + 5;
+			root = unquote(word + 5);
 		else if (!strncmp(word, "rootflags=", 10))
-			flags = word + 10;
+			flags = unquote(word + 10);
 	}
 	if (root && flags && is_meant(s, root))
 		check_options(s, "the kernel's command line", flags);

@@ -118,6 +118,12 @@ def main():
             warns(scratch, 'v2', STOP[0], None, fstab='{spec} / ' + types + ' {options} 0 0')
         for cmdline in ('quiet root={spec} ro rootflags=subvol=@,{options} splash', 'rootflags={options} root={spec}'):
             warns(scratch, 'v2', STOP[0], 'refuses', fstab='', cmdline=cmdline)
+        # Linux takes blanks within double quotes as part of a word, and removes the quotes.
+        for cmdline in ('quiet root="LABEL=a label" rootflags={options}',
+                        'root=LABEL="a label" rootflags="{options}" ro',
+                        'x="y z" "root=LABEL=a label" "rootflags={options}"'):
+            warns(scratch, 'v2', STOP[0], 'refuses', fstab='', cmdline=cmdline)
+        warns(scratch, 'v2', STOP[0], None, fstab='', cmdline='x="root={spec} rootflags={options}"')
         warns(scratch, 'v2', STOP[0], None, fstab='', cmdline=f'root=UUID={OTHER} rootflags={{options}}')
         warns(scratch, 'v2', STOP[0], None, fstab='', cmdline='root={spec} {options}')
         path = f'{scratch}/fs.img'
