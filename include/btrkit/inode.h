@@ -272,6 +272,18 @@ typedef int (*btrkit_file_extent_fn)(void *ctx, const struct btrkit_file_extent 
 int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Calls a function for each file extent item of a regular file that can be read, as btrkit_inode_extents() does, and
+ * goes on behind what cannot.
+ *
+ * @param lost	called for each part that is missing; the message says extents of which bytes of the file are in it
+ * @param ctx	passed to @p fn and @p lost
+ * @return as btrkit_inode_extents(), without errors that @p lost received; also what @p lost returned
+ * Since: 0.2
+ */
+int btrkit_inode_extents_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn,
+				btrkit_lost_fn lost, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 BTRKIT_END_DECLS
 
 #endif

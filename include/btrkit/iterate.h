@@ -105,6 +105,19 @@ int btrkit_iter_next_file_extent(struct btrkit_iter *it, const struct btrkit_fil
 int btrkit_iter_fiemap(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_iter **ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Iterates over the extents of one file, as btrkit_iter_fiemap() does, also those behind damage: see @c problem of
+ * struct btrkit_fiemap_sink. btrkit_iter_fiemap() fails at the first damage, and has no rows then.
+ *
+ * @param lost	called for each part that is missing, by this function only
+ * @param ctx	passed to @p lost
+ * @param ret	receives the iterator; free it with btrkit_iter_free()
+ * @return as btrkit_fiemap_path()
+ * Since: 0.2
+ */
+int btrkit_iter_fiemap_around(struct btrkit_fs *fs, uint64_t root, const char *path, btrkit_lost_fn lost, void *ctx,
+			      struct btrkit_iter **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /** Returns the next extent of @p it. @return 0; 1: the end. Since: 0.2 */
 int btrkit_iter_next_extent(struct btrkit_iter *it, const struct btrkit_extent **ret,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;

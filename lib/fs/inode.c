@@ -9,6 +9,7 @@
 #include <btrkit/inode.h>
 
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/format/items/files/file_extent.h"
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"
@@ -108,16 +109,16 @@ int btrkit_inode_find_target(struct btrkit_fs *fs, uint64_t root, const char *pa
 	return find(fs, root, path, true, ret, err);
 }
 
-static int tell_extent(struct cursor *c, btrkit_file_extent_fn fn, void *ctx, struct btrkit_error *err)
+/* Converts the current item. */
+static int describe_extent(const struct cursor *c, struct btrkit_file_extent *x, struct btrkit_error *err)
 {
-	struct btrkit_file_extent x;
 	struct file_extent fe;
 	int ret;
 
 	ret = cursor_blame(c, file_extent_decode(&c->fs->items, &c->item, &fe, err), err);
 	if (ret)
 		return ret;
-	x = (struct btrkit_file_extent){
+	*x = (struct btrkit_file_extent){
 		.logical = c->item.key.offset,
 		.length = fe.num_bytes,
 		.bytenr = fe.disk_bytenr,
@@ -129,10 +130,10 @@ static int tell_extent(struct cursor *c, btrkit_file_extent_fn fn, void *ctx, st
 		.compression = fe.compression,
 	};
 	if (fe.type == FILE_EXTENT_INLINE) {
-		x.length = fe.ram_bytes;
-		x.disk_length = fe.inline_len;
+		x->length = fe.ram_bytes;
+		x->disk_length = fe.inline_len;
 	}
-	return fn(ctx, &x);
+	return 0;
 }
 
 int inode_extents_from(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint64_t from, btrkit_file_extent_fn fn,
@@ -151,7 +152,11 @@ int inode_extents_from(struct btrkit_fs *fs, uint64_t root, uint64_t inode, uint
 	if (!ret)
 		ret = cursor_seek(&c, &key, err);
 	while (!ret && c.item.key.objectid == inode && c.item.key.type == KEY_EXTENT_DATA) {
-		ret = tell_extent(&c, fn, ctx, err);
+		struct btrkit_file_extent x;
+
+		ret = describe_extent(&c, &x, err);
+		if (!ret)
+			ret = fn(ctx, &x);
 		if (!ret)
 			ret = cursor_next(&c, err);
 	}
@@ -163,4 +168,79 @@ int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
 			 struct btrkit_error *err)
 {
 	return inode_extents_from(fs, root, inode, 0, fn, ctx, err);
+}
+
+/* A walk of file extent items that goes on behind damage. */
+struct walk {
+	struct cursor c;
+	uint64_t inode, size;
+	btrkit_lost_fn lost;
+	void *ctx;
+};
+
+/* A cursor_lost_fn. */
+static int lose_block(void *ctx, int ret, const struct btrkit_error *what)
+{
+	struct btrkit_error told = *what;
+	struct btrkit_key first, end;
+	const struct walk *w = ctx;
+	uint64_t from;
+
+	(void)ret;
+	/* The extents end before it. */
+	if (!cursor_lost_keys(&w->c, &first, &end) &&
+	    key_cmp(&first, &KEY(w->inode, KEY_EXTENT_DATA, UINT64_MAX)) > 0)
+		return 1;
+	from = first.objectid == w->inode && first.type == KEY_EXTENT_DATA ? first.offset : 0;
+	if (end.objectid == w->inode && end.type == KEY_EXTENT_DATA && end.offset > from)
+		text_add(told.message, sizeof(told.message),
+			 "; extents of bytes %" PRIu64 " to %" PRIu64 " are missing", from, end.offset - 1);
+	else if (w->size > from)
+		text_add(told.message, sizeof(told.message),
+			 "; extents of bytes %" PRIu64 " to %" PRIu64 " are missing", from, w->size - 1);
+	else
+		text_add(told.message, sizeof(told.message), "; extents from byte %" PRIu64 " on are missing", from);
+	return w->lost(w->ctx, &told);
+}
+
+static int walk_extents(struct walk *w, btrkit_file_extent_fn fn, struct btrkit_error *err)
+{
+	struct btrkit_key at = KEY(w->inode, KEY_EXTENT_DATA, 0);
+	bool first = true;
+	int ret;
+
+	while (!(ret = cursor_next_around(&w->c, &at, first, lose_block, w, err)) && at.objectid == w->inode &&
+	       at.type == KEY_EXTENT_DATA) {
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+		struct btrkit_file_extent x;
+
+		first = false;
+		ret = describe_extent(&w->c, &x, &what);
+		if (ret)
+			text_add(what.message, sizeof(what.message), "; the extent at byte %" PRIu64 " is missing",
+				 at.offset);
+		ret = ret ? w->lost(w->ctx, &what) : fn(w->ctx, &x);
+		if (ret)
+			return ret;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+int btrkit_inode_extents_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn,
+				btrkit_lost_fn lost, void *ctx, struct btrkit_error *err)
+{
+	struct walk w = { .inode = inode, .lost = lost, .ctx = ctx };
+	struct inode_item item;
+	int ret;
+
+	ret = inode_open(fs, root, inode, &w.c, &item, err);
+	if (!ret && !S_ISREG(item.mode))
+		ret = err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is not a regular file", inode);
+	w.size = ret ? 0 : item.size;
+	w.c.scan = true;
+	w.c.until = KEY(inode, KEY_EXTENT_DATA, UINT64_MAX);
+	if (!ret)
+		ret = walk_extents(&w, fn, err);
+	cursor_release(&w.c);
+	return ret;
 }

@@ -51,7 +51,9 @@ int btrkit_iter_next_entry(struct btrkit_iter *it, const struct btrkit_dir_entry
 	return r;
 }
 
-/* An iterator around damage that is being made: it has all rows, because those that were found otherwise come last. */
+/*
+ * An iterator around damage that is being made: it has all rows, because entries that were found otherwise come last.
+ */
 struct around {
 	struct btrkit_iter *it;
 	btrkit_lost_fn lost;
@@ -228,26 +230,48 @@ static int no_more_extents(struct btrkit_iter *it, struct btrkit_error *err)
 	return 0;
 }
 
-int btrkit_iter_fiemap(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_iter **ret,
-		       struct btrkit_error *err)
+static int add_extents_around(void *ctx, const struct btrkit_extent *some, size_t n)
+{
+	const struct around *a = ctx;
+
+	return add_extents(a->it, some, n);
+}
+
+static int tell_problem(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what)
+{
+	const struct around *a = ctx;
+
+	(void)file;
+	return a->lost(a->ctx, what);
+}
+
+int btrkit_iter_fiemap_around(struct btrkit_fs *fs, uint64_t root, const char *path, btrkit_lost_fn lost, void *ctx,
+			      struct btrkit_iter **ret, struct btrkit_error *err)
 {
 	const struct btrkit_iter like = { .fs = fs,
 					  .all = true,
 					  .more = no_more_extents,
 					  .row_size = sizeof(struct btrkit_extent) };
-	struct btrkit_fiemap_sink sink = { .file = begin_file, .extents = add_extents };
-	struct btrkit_iter *it;
-	int r = iterate_begin(&like, &it, err);
+	struct around a = { .lost = lost, .ctx = ctx };
+	const struct btrkit_fiemap_sink sink = {
+		.file = begin_file, .extents = add_extents_around, .ctx = &a, .problem = lost ? tell_problem : NULL
+	};
+	int r = iterate_begin(&like, &a.it, err);
 
 	if (r)
 		return r;
-	sink.ctx = it;
-	r = iterate_result(it, btrkit_fiemap_path(fs, root, path, &sink, NULL, err), err);
+	r = iterate_result(a.it, btrkit_fiemap_path(fs, root, path, &sink, NULL, err), err);
 	if (r)
-		btrkit_iter_free(it);
+		btrkit_iter_free(a.it);
 	else
-		*ret = it;
+		*ret = a.it;
 	return r;
+}
+
+int btrkit_iter_fiemap(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_iter **ret,
+		       struct btrkit_error *err)
+{
+	return btrkit_iter_fiemap_around(fs, root, path, NULL, NULL, ret, err);
 }
 
 int btrkit_iter_next_extent(struct btrkit_iter *it, const struct btrkit_extent **ret, struct btrkit_error *err)

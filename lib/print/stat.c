@@ -21,6 +21,11 @@ struct extents {
 	uint64_t inlines, regular, holes, prealloc, compressed; /* items; compressed ones also in the others */
 	uint64_t on_disk;	/* bytes of inline data, and of extents, counted once for each item */
 	uint64_t shared;	/* bytes that others refer to as well */
+	struct stat_job *s;
+	const char *path;
+	uint64_t root;		/* of the file */
+	bool damaged;		/* extents are missing */
+	int stopped;		/* what the caller returned to stop the work */
 };
 
 struct stat_job {
@@ -53,6 +58,28 @@ static int no_file(void *ctx, const struct btrkit_fiemap_file *file)
 	(void)ctx;
 	(void)file;
 	return 0;
+}
+
+/* A btrkit_lost_fn. */
+static int lose_extents(void *ctx, const struct btrkit_error *what)
+{
+	struct extents *n = ctx;
+
+	n->damaged = true;
+	n->stopped = problem_tell(&n->s->problems, n->path, what->err, what);
+	return n->stopped;
+}
+
+/* What is damaged in the tree of the file has been told by lose_extents(). */
+static int lose_shared(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what)
+{
+	struct extents *n = ctx;
+
+	(void)file;
+	if (n->damaged && (what->places & BTRKIT_AT_TREE) && what->tree == n->root)
+		return 0;
+	n->stopped = problem_tell(&n->s->problems, n->path, what->err, what);
+	return n->stopped;
 }
 
 static int count_shared(void *ctx, const struct btrkit_extent *rows, size_t n)
@@ -179,13 +206,17 @@ static int print_attributes(struct stat_job *s, const char *path, const struct b
 static int print_extents(struct stat_job *s, const char *path, uint64_t root, const struct btrkit_inode *i)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	struct extents n = { 0 };
-	const struct btrkit_fiemap_sink counting = { .file = no_file, .extents = count_shared, .ctx = &n };
+	struct extents n = { .s = s, .path = path, .root = i->root };
+	const struct btrkit_fiemap_sink counting = {
+		.file = no_file, .extents = count_shared, .ctx = &n, .problem = lose_shared
+	};
 	struct emit *e = &s->e;
-	int ret = btrkit_inode_extents(s->fs, i->root, i->inode, count_extent, &n, &what), shared;
+	int ret, shared;
+
+	ret = btrkit_inode_extents_around(s->fs, i->root, i->inode, count_extent, lose_extents, &n, &what);
 
 	if (ret)
-		return problem_tell(&s->problems, path, ret, &what);
+		return n.stopped ? n.stopped : problem_tell(&s->problems, path, ret, &what);
 	emit_object(e, "extents");
 	emit_u64(e, "inline", "Extents: inline ", n.inlines);
 	emit_u64(e, "regular", ", regular ", n.regular);
@@ -198,7 +229,9 @@ static int print_extents(struct stat_job *s, const char *path, uint64_t root, co
 		emit_u64(e, "shared_bytes", ", shared ", n.shared);
 	emit_text(e, "\n");
 	emit_object_end(e);
-	return shared ? problem_tell(&s->problems, path, shared, &what) : 0;
+	if (!shared || n.stopped)
+		return n.stopped;
+	return problem_tell(&s->problems, path, shared, &what);
 }
 
 static int print_file(struct stat_job *s, uint64_t root, const char *path)

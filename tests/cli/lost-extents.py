@@ -127,6 +127,11 @@ def check_rows(path, name, before, ranges, leaves_lost):
         # The last row that is known is not called the last one if the end is lost.
         last = [] if ranges[-1][1] < before[-1][1] else [(*row[:4], row[4] & ~1) for row in wanted[-1:]]
         assert found == wanted[:len(wanted) - len(last)] + last, (name, option, len(found), len(wanted))
+    status, out, err = run('stat', '--format=json', path, name)
+    assert status == 1 and err.count('\n') == leaves_lost, err
+    assert all(f'; extents of bytes {start} to {end - 1} are missing' in err for start, end in covered), err
+    extents = json.loads(out.splitlines()[1])['extents']
+    assert extents['regular'] == len(wanted) and extents['shared_bytes'] == 0, extents
     for form in 'text', 'tsv':
         status, out, err = run('fiemap', f'--format={form}', path, name)
         assert status == 1 and err.count('\n') == leaves_lost and b'extents found' not in out, err

@@ -385,6 +385,64 @@ static void rows_before_damage_come_first(void **state)
 	btrkit_txn_abort(txn);
 }
 
+/* Damages a copy, or repairs it. A btrkit_copy_fn */
+static int swap_bytes(void *ctx, const struct btrkit_copy *copy)
+{
+	struct btrkit_io *io = written_io(&w);
+	uint8_t bytes[4];
+	(void)ctx;
+
+	must(btrkit_io_read(io, copy->physical + 4000, bytes, sizeof(bytes), &err));
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] ^= 0x5a;
+	must(btrkit_io_write(io, copy->physical + 4000, bytes, sizeof(bytes), &err));
+	btrkit_io_close(io);
+	return 0;
+}
+
+static int count_file_extent(void *ctx, const struct btrkit_file_extent *x)
+{
+	(void)x;
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+/* A leaf with extents of the file is lost: rows of all others come. */
+static void extents_around_damage(void **state)
+{
+	const struct btrkit_extent *x;
+	struct btrkit_fs *other;
+	uint64_t leaf;
+	struct tree_root root;
+	struct cursor c;
+	unsigned n = 0, all = 0;
+	(void)state;
+
+	must(fs_find_root(fs, BTRKIT_TOP_LEVEL, &root, NULL, &err));
+	cursor_init(&c, fs, &root);
+	must(cursor_seek_back(&c, &KEY(file, KEY_EXTENT_DATA, MANY / 2 * 16384), &err));
+	leaf = cursor_leaf(&c)->bytenr;
+	cursor_release(&c);
+	must(btrkit_inode_extents(fs, BTRKIT_TOP_LEVEL, file, count_file_extent, &all, &err));
+	assert_int_equal(all, MANY);
+	must(btrkit_logical_copies(fs, leaf, swap_bytes, NULL, &err));
+	other = written_open(&w, 0);
+	told = 0;
+	must(btrkit_iter_fiemap_around(other, BTRKIT_TOP_LEVEL, "file", count_lost, &told, &it, &err));
+	while (!btrkit_iter_next_extent(it, &x, &err))
+		n++;
+	it = btrkit_iter_free(it);
+	assert_true(told == 1 && n > 0 && n < MANY);
+	assert_int_equal(btrkit_iter_fiemap(other, BTRKIT_TOP_LEVEL, "file", &it, &err), -EUCLEAN);
+	assert_int_equal(btrkit_iter_fiemap_around(other, BTRKIT_TOP_LEVEL, "file", stop_lost, NULL, &it, &err),
+			 -EINTR);
+	assert_null(it);
+	assert_int_equal(btrkit_inode_extents_around(other, BTRKIT_TOP_LEVEL, file, count_file_extent, stop_lost, &all,
+						     &err), -EINTR);
+	btrkit_fs_close(other);
+	must(btrkit_logical_copies(fs, leaf, swap_bytes, NULL, &err));
+}
+
 /* A root item that is not valid: each call fails for what is before it, and the listing goes on behind it. */
 static void subvolumes_end_at_damage(void **state)
 {
@@ -476,6 +534,7 @@ int main(void)
 		cmocka_unit_test(errors_are_returned),
 		cmocka_unit_test(rows_before_damage_come_first),
 		cmocka_unit_test(subvolumes_end_at_damage),
+		cmocka_unit_test(extents_around_damage),
 		cmocka_unit_test(changes_are_seen),
 		cmocka_unit_test(findings_come_with_their_paths),
 	};
