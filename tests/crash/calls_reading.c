@@ -313,7 +313,13 @@ static int tree_stats_print(struct caller *c)
 {
 	const uint64_t trees[] = { calls_root(c), calls_pick(c, 12) };
 
-	return print_tree_stats(c->fs, trees, calls_pick(c, 3), calls_format(c), calls_write, c, &c->err);
+	return print_tree_stats(c->fs, trees, calls_pick(c, 3), calls_format(c), calls_damage, c, calls_write,
+				c, &c->err);
+}
+
+static int see_side(void *ctx, unsigned side, const struct btrkit_error *what)
+{
+	return side < 2 ? calls_damage(ctx, what) : 1;
 }
 
 static int diff_print(struct caller *c)
@@ -322,7 +328,7 @@ static int diff_print(struct caller *c)
 	const struct btrkit_diff_side b = { c->fs, calls_pick(c, 4) ? calls_root(c) : 0 };
 	bool differ;
 
-	return print_diff(&a, &b, calls_flags(c, 3), calls_format(c), calls_write, c, &differ, &c->err);
+	return print_diff(&a, &b, calls_flags(c, 3), calls_format(c), see_side, c, calls_write, c, &differ, &c->err);
 }
 
 static int dump_tree(struct caller *c)

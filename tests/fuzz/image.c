@@ -54,6 +54,22 @@ static void dump(struct btrkit_fs *fs, unsigned flags)
 	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 }
 
+/* A btrkit_lost_fn. */
+static int go_on(void *ctx, const struct btrkit_error *what)
+{
+	(void)ctx;
+	if (!what->message[0])
+		abort();
+	return 0;
+}
+
+static int go_on_of(void *ctx, unsigned side, const struct btrkit_error *what)
+{
+	if (side > 1)
+		abort();
+	return go_on(ctx, what);
+}
+
 /* Dumps it as JSON, complete or with some members; and everything else that reads whole trees. */
 static void inspect(struct btrkit_fs *fs)
 {
@@ -72,14 +88,15 @@ static void inspect(struct btrkit_fs *fs)
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(print_tree_stats(fs, NULL, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(print_tree_stats(fs, NULL, 0, BTRKIT_FORMAT_JSON, go_on, NULL, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(print_subvolumes(fs, &deleted, BTRKIT_FORMAT_JSON, NULL, NULL, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(print_diff(&subvolume, &other, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &differ, &err),
-		   &err);
+	fuzz_ended(print_diff(&subvolume, &other, 0, BTRKIT_FORMAT_JSON, go_on_of, NULL, fuzz_write, &room, &differ,
+			      &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(print_diff(&all, &all, 0, BTRKIT_FORMAT_TEXT, fuzz_write, &room, &differ, &err), &err);
+	fuzz_ended(print_diff(&all, &all, 0, BTRKIT_FORMAT_TEXT, go_on_of, NULL, fuzz_write, &room, &differ, &err),
+		   &err);
 }
 
 static int count_problem(void *ctx, const struct btrkit_fiemap_file *file, const struct btrkit_error *what)
@@ -104,15 +121,6 @@ static int count_owners(void *ctx, const struct btrkit_reference *refs, size_t n
 	(void)refs;
 	*(uint64_t *)ctx += n;
 	return *(uint64_t *)ctx > ROWS_MAX ? -27 : 0;
-}
-
-/* A btrkit_lost_fn. */
-static int go_on(void *ctx, const struct btrkit_error *what)
-{
-	(void)ctx;
-	if (!what->message[0])
-		abort();
-	return 0;
 }
 
 /* Resolves the references of each row, and its location, to paths. */
