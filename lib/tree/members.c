@@ -266,26 +266,33 @@ void members_note_stale(const struct members *m, const struct btrkit_fs *fs)
 /* Maximum number of missing devices whose numbers are noted. */
 #define MISSING_NAMED_MAX 8u
 
+/* The missing device with the lowest number from @from on. @return 0: there is none */
+static uint64_t missing_from(const struct volume *v, uint64_t from)
+{
+	uint64_t lowest = 0;
+
+	for (size_t i = 0; i < volume_num_devices(v); i++) {
+		const struct volume_device d = volume_device(v, i);
+
+		if (!d.io && d.devid >= from && (!lowest || d.devid < lowest))
+			lowest = d.devid;
+	}
+	return lowest;
+}
+
 /* Names the missing devices that are known. @return the number of one if no other is missing, otherwise 0 */
 static uint64_t name_missing(const struct volume *v, uint64_t missing, char *line)
 {
-	uint64_t named = 0, devid = 0;
+	const uint64_t first = missing_from(v, 1);
+	uint64_t named = 0;
 
-	for (size_t i = 0; i < volume_num_devices(v); i++) {
-		if (volume_device(v, i).io)
-			continue;
-		devid = volume_device(v, i).devid;
-		if (named++ < MISSING_NAMED_MAX)
-			text_add(line, LINE_BYTES, "%s %" PRIu64, named > 1 ? "," : missing > 1 ? "devices" : "device",
-				 devid);
-	}
-	if (named && missing > named)
-		text_add(line, LINE_BYTES, " and others");
-	else if (named > MISSING_NAMED_MAX)
-		text_add(line, LINE_BYTES, " and %" PRIu64 " others", named - MISSING_NAMED_MAX);
-	else if (!named)
+	for (uint64_t id = first; id && named < MISSING_NAMED_MAX; id = missing_from(v, id + 1))
+		text_add(line, LINE_BYTES, "%s %" PRIu64, named++ ? "," : missing > 1 ? "devices" : "device", id);
+	if (!named)
 		text_add(line, LINE_BYTES, missing > 1 ? "devices" : "a device");
-	return missing == 1 ? devid : 0;
+	else if (missing > named)
+		text_add(line, LINE_BYTES, " and %" PRIu64 " more", missing - named);
+	return missing == 1 ? first : 0;
 }
 
 /* Adds how much cannot be read. */

@@ -248,7 +248,7 @@ class Row:
         r = self.read()
         what = f'{self.name}: a device of an older generation'
         require(r.status == 0 and not r.different(found), f'{what}: {r.different(found)}', r)
-        require(any(n.startswith('device 1 has generation ') for n in r.notes), what, r)
+        require(any(n.startswith('device 1 is stale: it has generation ') for n in r.notes), what, r)
         require(not any(sum(c) for d, c in r.counts.items() if d != 1),
                 f'{what}: failures counted on undamaged devices', r)
 
