@@ -240,6 +240,11 @@ static int dump(const struct command *cmd, struct request *req, const char *cons
 		ret = dump_other(fs, &req->other, &req->opts, &out, &err);
 	else if (!ret)
 		ret = btrkit_dump_tree(fs, &req->opts, cmd_write, &out, &err);
+	/* Then it is about an item, which may be in the place of a part that was told to be missing. */
+	if (ret < 0 && req->damaged && err.code == BTRKIT_CORRUPT && !out.error) {
+		cmd_fold_tell(&req->fold, NULL, 0, &err);
+		ret = 0;
+	}
 	cmd_fold_end(&req->fold);
 	status = cmd_end(cmd, devices[0], &out, ret, &err);
 	btrkit_fs_close(fs);

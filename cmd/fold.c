@@ -60,11 +60,31 @@ static void note_place(struct cmd_folded *k, const struct btrkit_error *what)
 	k->placed = true;
 }
 
+/* Whether an error without a cause was told of this very place. Several trees, or checks, may meet it. */
+static bool is_known(struct cmd_fold *f, const struct btrkit_error *what)
+{
+	if (what->cause || !what->places || f->all)
+		return false;
+	for (unsigned i = 0; i < f->num_places; i++) {
+		const struct btrkit_error *e = &f->places[i];
+
+		if (e->places == what->places && e->logical == what->logical && e->slot == what->slot &&
+		    e->devid == what->devid && e->physical == what->physical && e->tree == what->tree &&
+		    !strcmp(e->message, what->message))
+			return true;
+	}
+	if (f->num_places < CMD_FOLD_PLACES)
+		f->places[f->num_places++] = *what;
+	return false;
+}
+
 void cmd_fold_tell(struct cmd_fold *f, const char *path, size_t len, const struct btrkit_error *what)
 {
 	const unsigned shown = !of_device(what) ? SHOWN_OTHERS : path ? SHOWN_NAMES : SHOWN_BLOCKS;
 	struct cmd_folded *k = kind_of(f, what);
 
+	if (!path && is_known(f, what))
+		return;
 	if (k && !k->times && path) {
 		k->named = true;
 		k->sample = *what;

@@ -6,6 +6,8 @@
 
 #define CMD_FOLDS 32u	/* causes and devices that are told apart; more are not folded */
 
+#define CMD_FOLD_PLACES 8u	/* of errors without a cause that are remembered */
+
 /* Sets cmd_fold.all. */
 #define CMD_VERBOSE_OPTION { 'v', "verbose", NULL, "report each place of damage, also those of one cause" }
 
@@ -30,6 +32,9 @@ struct cmd_fold {
 		bool named;		   /* the first of all had a path, and no advice */
 		struct btrkit_error sample; /* that one */
 	} kinds[CMD_FOLDS];
+	/* Errors without a cause, of which the same place is told once. */
+	struct btrkit_error places[CMD_FOLD_PLACES];
+	unsigned num_places;
 };
 
 /* Prints damage, or counts it to be printed at the end. @path: of @len bytes, or NULL */

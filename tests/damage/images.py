@@ -84,6 +84,9 @@ def check(command, args, path, words, shown=b'', operands=()):
     if status != 1:
         problems.append(f'{command}: exit {status}, not 1')
     lines = said.splitlines()
+    # Which trees are lost with chunks that are damaged.
+    if command == 'dump-tree' and b'\ndamaged chunks' in out:
+        lines = lines[:1] + [line for line in lines[1:] if ': no chunk contains the address, tree ' not in line]
     if len(lines) != 1 or not said.endswith('\n') or not said.startswith(f'btrkit {command}: {path}: '):
         problems.append(f'{command}: not one line of the form that errors have: {said!r}')
     elif not re.search(words, lines[0]):
