@@ -122,7 +122,7 @@ int print_diff(const struct btrkit_diff_side *a, const struct btrkit_diff_side *
 		return err_nomem(err);
 	r = list_begin(&j.e, format, "diff", write, ctx, err);
 	if (!r)
-		r = list_end(&j.e, btrkit_diff_around(a, b, print_item, pass_lost, &j, err));
+		r = list_end(&j.e, btrkit_diff_around(a, b, print_item, lost ? pass_lost : NULL, &j, err));
 	emit_abandon(&j.item);
 	if (!r)
 		*differ = j.differ;

@@ -22,7 +22,7 @@ enum print_diff_flags {
  * @param a	the first side
  * @param b	the second side; both may have the same handle
  * @param flags	enum print_diff_flags
- * @param lost	called for what cannot be read, as by btrkit_diff_around(); not NULL
+ * @param lost	called for what cannot be read, as by btrkit_diff_around()
  * @param differ	receives whether there are differences
  * @return 0; -EINVAL: only one side has a tree, or unknown format or flag; -ENOENT: no such tree; -EUCLEAN, -EIO,
  *	   -ENXIO, -ENOMEM; or what @p write or @p lost returned

@@ -98,5 +98,6 @@ int print_tree_stats(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum
 	struct job j = { .lost = lost, .lost_ctx = lost_ctx };
 	int r = list_begin(&j.e, format, "tree-stats", write, ctx, err);
 
-	return r ? r : list_end(&j.e, btrkit_tree_stats_around(fs, trees, n, print_tree, pass_lost, &j, err));
+	return r ? r : list_end(&j.e, btrkit_tree_stats_around(fs, trees, n, print_tree, lost ? pass_lost : NULL, &j,
+							err));
 }
