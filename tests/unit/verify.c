@@ -41,21 +41,23 @@ static int tamper_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t 
 {
 	struct tamper *t = (struct tamper *)io;
 	uint8_t *at = buf;
+	int hits = 0;
 	int ret = btrkit_io_read(t->below, offset, buf, len, NULL);
 
 	if (!ret && t->flip && t->flip >= offset && t->flip - offset < len) {
 		at[t->flip - offset] ^= 1;
-		t->hits++;
+		hits++;
 	}
-	if (ret || !t->from || (t->tree && len != NODESIZE))
-		return ret;
-	while ((at = memmem(at, len - (size_t)(at - (uint8_t *)buf), t->from, t->len))) {
+	while (!ret && t->from && (!t->tree || len == NODESIZE) &&
+	       (at = memmem(at, len - (size_t)(at - (uint8_t *)buf), t->from, t->len))) {
 		memcpy(at, t->to, t->len);
-		t->hits++;
+		hits++;
 	}
-	if (t->tree && t->hits)
+	if (t->tree && hits)
 		make_good(buf);
-	return 0;
+	/* Threads read at the same time. */
+	__atomic_add_fetch(&t->hits, hits, __ATOMIC_RELAXED);
+	return ret;
 }
 
 static int tamper_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
