@@ -55,8 +55,7 @@ static int tamper_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t 
 	}
 	if (t->tree && hits)
 		make_good(buf);
-	/* Threads read at the same time. */
-	__atomic_add_fetch(&t->hits, hits, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&t->hits, hits, __ATOMIC_RELAXED); /* threads read at the same time */
 	return ret;
 }
 
