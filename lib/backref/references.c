@@ -392,7 +392,10 @@ static int load_refs(struct search *s)
 	uint64_t known = 0;
 	int r = 0;
 
-	if (!ret || ret == -ENOMEM || !s->found)
+	/* The visitor wants memory, too, and says so to the caller. */
+	if (ret == -ENOMEM)
+		return err_nomem(s->err);
+	if (!ret || !s->found)
 		return err_pass(s->err, &s->now, ret);
 	what = s->now;
 	s->now = (struct btrkit_error)BTRKIT_ERROR_INIT;

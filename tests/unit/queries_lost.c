@@ -4,6 +4,7 @@
 
 #include <btrkit/btrkit.h>
 
+#include "tests/unit/memory.h"
 #include "tests/unit/written.h"
 
 #define SIZE (160ull << 20)
@@ -262,11 +263,37 @@ static void what_a_lost_leaf_had_is_told(void **state)
 	turn(top.bytenr + 200);
 }
 
+/* Each allocation fails in turn: there is an answer, or an error that says so. */
+static void memory_that_runs_out_is_told(void **state)
+{
+	struct counts c = { .lost = 0 };
+	uint64_t bytenr = 0, needed;
+	(void)state;
+
+	must(btrkit_inode_extents(fs, BTRKIT_TOP_LEVEL, file, see_extent, &bytenr, &err));
+	memory_count(MEMORY_SUFFICES, false);
+	must(btrkit_extent_references(fs, bytenr, see_reference, &c, &err));
+	needed = memory_end();
+	assert_true(needed > 2);
+	for (uint64_t at = 0; at < 2 * needed; at++) {
+		int ret;
+
+		c = (struct counts){ .lost = 0 };
+		err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+		memory_count(at / 2, at % 2);
+		ret = btrkit_extent_references(fs, bytenr, see_reference, &c, &err);
+		memory_end();
+		assert_true(ret ? ret == -ENOMEM && err.code == BTRKIT_NO_MEMORY : c.refs == 1);
+	}
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_lost_sector_is_told, open_it, close_it),
 		cmocka_unit_test_setup_teardown(a_lost_path_is_told, open_it, close_it),
+		cmocka_unit_test_setup_teardown(memory_that_runs_out_is_told, open_it, close_it),
 		cmocka_unit_test_setup_teardown(what_a_lost_leaf_had_is_told, open_it, close_it),
 	};
 
