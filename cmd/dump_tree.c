@@ -66,7 +66,6 @@ struct request {
 	bool scan;
 	bool compat;	/* a version of the text is given */
 	struct cmd_fold fold;
-	bool damaged;	/* something is missing from the output */
 };
 
 static unsigned flag_of(int c)
@@ -202,16 +201,6 @@ static int find_trees(struct request *req, struct btrkit_fs *fs, const char **ba
 	return ret;
 }
 
-/* A btrkit_lost_fn. */
-static int tell_lost(void *ctx, const struct btrkit_error *what)
-{
-	struct request *req = ctx;
-
-	req->damaged = true;
-	cmd_fold_tell(&req->fold, NULL, 0, what);
-	return 0;
-}
-
 static int dump(const struct command *cmd, struct request *req, const char *const *devices, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -234,21 +223,21 @@ static int dump(const struct command *cmd, struct request *req, const char *cons
 	req->fold.cmd = cmd;
 	req->fold.device = devices[0];
 	req->fold.advise = true;
-	req->opts.lost = tell_lost;
-	req->opts.lost_ctx = req;
+	req->opts.lost = cmd_fold_lost;
+	req->opts.lost_ctx = &req->fold;
 	if (!ret && (req->other.raw || req->other.scan))
 		ret = dump_other(fs, &req->other, &req->opts, &out, &err);
 	else if (!ret)
 		ret = btrkit_dump_tree(fs, &req->opts, cmd_write, &out, &err);
 	/* Then it is about an item, which may be in the place of a part that was told to be missing. */
-	if (ret < 0 && req->damaged && err.code == BTRKIT_CORRUPT && !out.error) {
+	if (ret < 0 && req->fold.told && err.code == BTRKIT_CORRUPT && !out.error) {
 		cmd_fold_tell(&req->fold, NULL, 0, &err);
 		ret = 0;
 	}
 	cmd_fold_end(&req->fold);
 	status = cmd_end(cmd, devices[0], &out, ret, &err);
 	btrkit_fs_close(fs);
-	return status || !req->damaged ? status : cmd_failed(cmd);
+	return status || !req->fold.told ? status : cmd_failed(cmd);
 }
 
 static int run(const struct command *cmd, int argc, char **argv)

@@ -83,6 +83,7 @@ void cmd_fold_tell(struct cmd_fold *f, const char *path, size_t len, const struc
 	const unsigned shown = !of_device(what) ? SHOWN_OTHERS : path ? SHOWN_NAMES : SHOWN_BLOCKS;
 	struct cmd_folded *k = kind_of(f, what);
 
+	f->told = true;
 	if (!path && is_known(f, what))
 		return;
 	if (k && !k->times && path) {
@@ -99,6 +100,12 @@ void cmd_fold_tell(struct cmd_fold *f, const char *path, size_t len, const struc
 		return;
 	k->first = *what;
 	k->path = path ? strndup(path, len) : NULL;
+}
+
+int cmd_fold_lost(void *ctx, const struct btrkit_error *what)
+{
+	cmd_fold_tell(ctx, NULL, 0, what);
+	return 0;
 }
 
 static void print_folded(const struct cmd_fold *f, const struct cmd_folded *k)

@@ -32,6 +32,7 @@ struct cmd_fold {
 		bool named;		   /* the first of all had a path, and no advice */
 		struct btrkit_error sample; /* that one */
 	} kinds[CMD_FOLDS];
+	bool told; /* there was damage: something is missing from the output */
 	/* Errors without a cause, of which the same place is told once. */
 	struct btrkit_error places[CMD_FOLD_PLACES];
 	unsigned num_places;
@@ -39,6 +40,8 @@ struct cmd_fold {
 
 /* Prints damage, or counts it to be printed at the end. @path: of @len bytes, or NULL */
 void cmd_fold_tell(struct cmd_fold *f, const char *path, size_t len, const struct btrkit_error *what);
+/* A btrkit_lost_fn, for damage without a path. @ctx: a struct cmd_fold. @return 0 */
+int cmd_fold_lost(void *ctx, const struct btrkit_error *what);
 /* Prints what was counted. */
 void cmd_fold_end(struct cmd_fold *f);
 

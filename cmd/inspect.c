@@ -56,7 +56,6 @@ struct request {
 	size_t num_trees;
 	struct cmd_devices devices;
 	struct cmd_fold fold;
-	bool damaged; /* something is missing from the output */
 };
 
 typedef int (*print_fn)(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
@@ -185,7 +184,7 @@ static int run(const struct command *cmd, int argc, char **argv, enum btrkit_for
 			cmd_fold_end(&req.fold);
 			status = cmd_end(cmd, req.devices.at[0], &out, ret, &err);
 		}
-		if (!status && req.damaged)
+		if (!status && req.fold.told)
 			status = EXIT_FAILED;
 		btrkit_fs_close(fs);
 	} else {
@@ -196,16 +195,6 @@ static int run(const struct command *cmd, int argc, char **argv, enum btrkit_for
 	return status;
 }
 
-/* A btrkit_lost_fn. */
-static int tell_lost(void *ctx, const struct btrkit_error *what)
-{
-	struct request *req = ctx;
-
-	req->damaged = true;
-	cmd_fold_tell(&req->fold, NULL, 0, what);
-	return 0;
-}
-
 static int list_subvolumes(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 			   struct btrkit_error *err)
 {
@@ -213,13 +202,14 @@ static int list_subvolumes(struct btrkit_fs *fs, struct request *req, struct cmd
 	int ret = req->below ? btrkit_subvolume_find(fs, req->below, &options.parent, err) : 0;
 
 	options.order = req->order;
-	return ret ? ret : print_subvolumes(fs, &options, req->format, tell_lost, req, cmd_write, out, err);
+	return ret ? ret : print_subvolumes(fs, &options, req->format, cmd_fold_lost, &req->fold, cmd_write, out, err);
 }
 
 static int print_stats(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 		       struct btrkit_error *err)
 {
-	return print_tree_stats(fs, req->trees, req->num_trees, req->format, tell_lost, req, cmd_write, out, err);
+	return print_tree_stats(fs, req->trees, req->num_trees, req->format, cmd_fold_lost, &req->fold, cmd_write, out,
+				err);
 }
 
 static int run_subvolumes(const struct command *cmd, int argc, char **argv)

@@ -35,7 +35,6 @@ struct request {
 	struct cmd_devices devices;
 	uint64_t number; /* the address or inode */
 	struct cmd_fold fold;
-	bool damaged; /* something is missing from the output */
 };
 
 typedef int (*print_fn)(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
@@ -84,27 +83,18 @@ static int run(const struct command *cmd, int argc, char **argv, const char *wha
 		cmd_fold_end(&req.fold);
 		status = cmd_end(cmd, req.devices.at[0], &out, ret, &err);
 	}
-	if (!status && req.damaged)
+	if (!status && req.fold.told)
 		status = EXIT_FAILED;
 	btrkit_fs_close(fs);
 	cmd_devices_end(&req.devices);
 	return status;
 }
 
-/* A btrkit_lost_fn. */
-static int tell_lost(void *ctx, const struct btrkit_error *what)
-{
-	struct request *req = ctx;
-
-	req->damaged = true;
-	cmd_fold_tell(&req->fold, NULL, 0, what);
-	return 0;
-}
-
 static int print_logical(struct btrkit_fs *fs, struct request *req, struct cmd_output *out,
 			 struct btrkit_error *err)
 {
-	return print_logical_references(fs, req->number, req->flags, req->format, tell_lost, req, cmd_write, out, err);
+	return print_logical_references(fs, req->number, req->flags, req->format, cmd_fold_lost, &req->fold, cmd_write,
+					out, err);
 }
 
 static int run_logical(const struct command *cmd, int argc, char **argv)
@@ -118,7 +108,8 @@ static int print_inode(struct btrkit_fs *fs, struct request *req, struct cmd_out
 	uint64_t root;
 	int ret = cmd_find_subvolume(fs, req->subvol, &root, err);
 
-	return ret ? ret : print_inode_paths(fs, root, req->number, req->format, tell_lost, req, cmd_write, out, err);
+	return ret ? ret : print_inode_paths(fs, root, req->number, req->format, cmd_fold_lost, &req->fold, cmd_write,
+					     out, err);
 }
 
 static int run_inode(const struct command *cmd, int argc, char **argv)

@@ -193,13 +193,29 @@ static struct btrkit_key group_key(const struct block_group *g)
 	return KEY(g->start, KEY_BLOCK_GROUP_ITEM, g->length);
 }
 
+/*
+ * Checks that the item of a stripe can be inserted or removed, and that @bytes can be added to what its device has in
+ * use, or subtracted from it.
+ */
+static int check_stripe(struct space *s, uint64_t devid, uint64_t physical, uint64_t bytes, bool adding,
+			struct btrkit_error *err)
+{
+	const struct btrkit_key extent = KEY(devid, KEY_DEV_EXTENT, physical);
+	struct disk_dev_item d;
+	uint64_t used;
+	int ret = space_expect_item(s, OID_DEV_TREE, &extent, !adding, err);
+
+	if (!ret)
+		ret = space_read_device(s, devid, &d, err);
+	return ret ? ret : count_used(&d, bytes, adding, &used, err);
+}
+
 /* Checks before the first edit that the items of a new chunk can be inserted, and those of its devices be changed. */
 static int check_new_items(struct space *s, const struct chunk_plan *plan, const struct block_group *g,
 			   const struct disk_super *super, struct btrkit_error *err)
 {
 	const struct btrkit_key chunk = chunk_key(plan->logical), group = group_key(g),
 				info = KEY(g->start, KEY_FREE_SPACE_INFO, g->length);
-	struct disk_dev_item d;
 	uint8_t uuid[16];
 	int ret = space_expect_item(s, OID_CHUNK_TREE, &chunk, false, err);
 
@@ -207,16 +223,11 @@ static int check_new_items(struct space *s, const struct chunk_plan *plan, const
 		ret = fs_chunk_tree_uuid(s->fs, uuid, err);
 	for (unsigned i = 0; !ret && i < plan->num_stripes; i++) {
 		const uint64_t devid = plan->stripes[i].devid;
-		const struct btrkit_key extent = KEY(devid, KEY_DEV_EXTENT, plan->stripes[i].physical);
-		uint64_t used, n = 0;
+		uint64_t n = 0;
 
 		for (unsigned k = 0; k < plan->num_stripes; k++)
 			n += plan->stripes[k].devid == devid;
-		ret = space_expect_item(s, OID_DEV_TREE, &extent, false, err);
-		if (!ret)
-			ret = space_read_device(s, devid, &d, err);
-		if (!ret)
-			ret = count_used(&d, n * stripe_length(plan), true, &used, err);
+		ret = check_stripe(s, devid, plan->stripes[i].physical, n * stripe_length(plan), true, err);
 	}
 	if (!ret)
 		ret = space_expect_item(s, s->tree, &group, false, err);
@@ -356,21 +367,15 @@ static int check_old_items(struct space *s, const struct space_group *g, const s
 			   struct btrkit_error *err)
 {
 	const struct btrkit_key chunk = chunk_key(c->logical), group = group_key(&g->item);
-	struct disk_dev_item d;
 	int ret = space_expect_item(s, OID_CHUNK_TREE, &chunk, true, err);
 
 	for (unsigned i = 0; !ret && i < c->num_stripes; i++) {
 		const uint64_t devid = c->stripes[i].devid;
-		const struct btrkit_key extent = KEY(devid, KEY_DEV_EXTENT, c->stripes[i].physical);
-		uint64_t used, n = 0;
+		uint64_t n = 0;
 
 		for (unsigned k = 0; k < c->num_stripes; k++)
 			n += c->stripes[k].devid == devid;
-		ret = space_expect_item(s, OID_DEV_TREE, &extent, true, err);
-		if (!ret)
-			ret = space_read_device(s, devid, &d, err);
-		if (!ret)
-			ret = count_used(&d, n * c->stripe_length, false, &used, err);
+		ret = check_stripe(s, devid, c->stripes[i].physical, n * c->stripe_length, false, err);
 	}
 	return ret ? ret : space_expect_item(s, s->tree, &group, true, err);
 }
