@@ -70,15 +70,6 @@ static int add_item(struct btrkit_fs *fs, const struct item *item, struct list *
 	return ret;
 }
 
-/* Damaged blocks are reported when they are shown. */
-static int pass_over(void *ctx, int ret, const struct btrkit_error *what)
-{
-	(void)ctx;
-	(void)ret;
-	(void)what;
-	return 0;
-}
-
 static int add_inode(struct btrkit_fs *fs, const struct tree_root *root, uint64_t inode, struct list *l,
 		     struct btrkit_error *err)
 {
@@ -89,11 +80,12 @@ static int add_inode(struct btrkit_fs *fs, const struct tree_root *root, uint64_
 	cursor_init(&c, fs, root);
 	c.once = true;
 	c.forward = true;
-	ret = cursor_next_around(&c, &at, true, pass_over, NULL, err);
+	/* Damaged blocks are reported when they are shown. */
+	ret = cursor_next_around(&c, &at, true, NULL, NULL, err);
 	while (!ret && at.objectid == inode && at.type == KEY_EXTENT_DATA) {
 		ret = add_item(fs, &c.item, l, err);
 		if (!ret)
-			ret = cursor_next_around(&c, &at, false, pass_over, NULL, err);
+			ret = cursor_next_around(&c, &at, false, NULL, NULL, err);
 	}
 	cursor_release(&c);
 	return ret < 0 ? ret : 0;
@@ -118,7 +110,7 @@ int dump_select_extents(struct btrkit_fs *fs, const struct btrkit_dump_options *
 	int ret;
 
 	cursor_init(&c, fs, &fs->root_tree);
-	ret = cursor_next_around(&c, &at, true, pass_over, NULL, err);
+	ret = cursor_next_around(&c, &at, true, NULL, NULL, err);
 	while (!ret) {
 		struct root_item item;
 
@@ -129,7 +121,7 @@ int dump_select_extents(struct btrkit_fs *fs, const struct btrkit_dump_options *
 			ret = add_inode(fs, &root, inode, &l, err);
 		}
 		if (!ret)
-			ret = cursor_next_around(&c, &at, false, pass_over, NULL, err);
+			ret = cursor_next_around(&c, &at, false, NULL, NULL, err);
 	}
 	cursor_release(&c);
 	tidy(&l);

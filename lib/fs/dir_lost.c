@@ -111,15 +111,6 @@ static void skip(const struct cursor *c, uint64_t dir, struct dir_lost *l)
 		l->hash = HASH_END;
 }
 
-/* A cursor_lost_fn. */
-static int pass_over(void *ctx, int ret, const struct btrkit_error *what)
-{
-	(void)ctx;
-	(void)ret;
-	(void)what;
-	return 0;
-}
-
 /* Whether the DIR_ITEM of a name may be in what cannot be read. @return 0; 1: no; -ENOMEM */
 static int item_is_lost(struct cursor *other, uint64_t dir, const struct inode_ref *ref)
 {
@@ -194,7 +185,7 @@ static int next_ref(struct cursor *c, uint64_t dir, struct dir_lost *l, struct b
 	int r;
 
 	cursor_init(&other, c->fs, &c->root);
-	r = cursor_next_around(c, &at, true, pass_over, NULL, err);
+	r = cursor_next_around(c, &at, true, NULL, NULL, err);
 	while (!r) {
 		if (key_cmp(&at, &l->at))
 			l->nth = 0;
@@ -202,7 +193,7 @@ static int next_ref(struct cursor *c, uint64_t dir, struct dir_lost *l, struct b
 		r = at.type == KEY_INODE_REF || at.type == KEY_INODE_EXTREF ? search_refs(c, &other, dir, l, ret) : 1;
 		if (r <= 0)
 			break;
-		r = cursor_next_around(c, &at, false, pass_over, NULL, err);
+		r = cursor_next_around(c, &at, false, NULL, NULL, err);
 	}
 	cursor_release(&other);
 	return r == -ENOMEM ? err_nomem(err) : r;

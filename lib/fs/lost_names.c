@@ -65,15 +65,6 @@ struct search {
 	void *ctx;
 };
 
-/* A cursor_lost_fn. */
-static int pass_over(void *ctx, int ret, const struct btrkit_error *what)
-{
-	(void)ctx;
-	(void)ret;
-	(void)what;
-	return 0;
-}
-
 static bool is_same(const struct dir_entry *a, const struct dir_entry *b)
 {
 	return a->location.objectid == b->location.objectid && a->location.type == b->location.type &&
@@ -146,7 +137,7 @@ int lost_names_each(struct btrkit_fs *fs, const struct tree_root *root, uint64_t
 	cursor_init(&s.c, fs, root);
 	cursor_init(&s.other, fs, root);
 	s.c.scan = true;
-	while (!(r = cursor_next_around(&s.c, &at, first, pass_over, NULL, err))) {
+	while (!(r = cursor_next_around(&s.c, &at, first, NULL, NULL, err))) {
 		first = false;
 		if (at.type != KEY_DIR_ITEM && at.type != KEY_DIR_INDEX)
 			continue;

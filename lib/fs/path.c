@@ -12,15 +12,6 @@
 #include "lib/fs/subvolume.h"
 #include "lib/tree/cursor.h"
 
-/* A cursor_lost_fn. */
-static int pass_over(void *ctx, int ret, const struct btrkit_error *what)
-{
-	(void)ctx;
-	(void)ret;
-	(void)what;
-	return 0;
-}
-
 /*
  * Finds the entry @name of directory @dir, whose DIR_ITEM cannot be read, by the DIR_INDEX items.
  * @return 0; 1: there is none that can be read; -ENOMEM
@@ -29,7 +20,7 @@ static int find_by_index(struct cursor *c, uint64_t dir, const char *name, size_
 			 struct btrkit_error *err)
 {
 	struct btrkit_key at = KEY(dir, KEY_DIR_INDEX, 0);
-	int r = cursor_next_around(c, &at, true, pass_over, NULL, err);
+	int r = cursor_next_around(c, &at, true, NULL, NULL, err);
 
 	while (!r && c->item.key.objectid == dir && c->item.key.type == KEY_DIR_INDEX) {
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -37,7 +28,7 @@ static int find_by_index(struct cursor *c, uint64_t dir, const char *name, size_
 
 		if (!dir_next(&it, ret, &what) && ret->name_len == len && !memcmp(ret->name, name, len))
 			return 0;
-		r = cursor_next_around(c, &at, false, pass_over, NULL, err);
+		r = cursor_next_around(c, &at, false, NULL, NULL, err);
 	}
 	return r < 0 ? r : 1;
 }

@@ -87,15 +87,6 @@ int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit
 	return 0;
 }
 
-/* A cursor_lost_fn that skips everything. */
-static int pass_by(void *ctx, int ret, const struct btrkit_error *what)
-{
-	(void)ctx;
-	(void)ret;
-	(void)what;
-	return 0;
-}
-
 /* Moves to a reference to subvolume @id that a parent has, wherever that is. @return 0; 1: none was found; -ENOMEM */
 static int search_ref(struct cursor *c, uint64_t id, struct btrkit_error *err)
 {
@@ -103,7 +94,7 @@ static int search_ref(struct cursor *c, uint64_t id, struct btrkit_error *err)
 	bool first = true;
 	int r;
 
-	while (!(r = cursor_next_around(c, &at, first, pass_by, NULL, err))) {
+	while (!(r = cursor_next_around(c, &at, first, NULL, NULL, err))) {
 		first = false;
 		if (at.objectid > OID_LAST_FREE)
 			return 1;

@@ -59,7 +59,7 @@ typedef int (*cursor_lost_fn)(void *ctx, int ret, const struct btrkit_error *wha
 /* In cursor_past.c: */
 /*
  * Moves to the first item from *@at on, or if not @first to the next item, skipping what cannot be read. *@at is set to
- * its key.
+ * its key. @lost may be NULL: nobody is told of what is skipped.
  * @return 0; 1: there is none; -ENOMEM; or what @lost returned
  */
 int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,

@@ -73,7 +73,7 @@ static int next_around(struct cursor *c, struct btrkit_key *at, bool first, curs
 
 	while (ret < 0 && ret != -ENOMEM) {
 		struct btrkit_key next;
-		int r = lost(ctx, ret, &what);
+		int r = lost ? lost(ctx, ret, &what) : 0;
 
 		if (r)
 			return r;
