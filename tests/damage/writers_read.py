@@ -73,7 +73,7 @@ def codes_of(paths):
 
 
 def read(paths):
-    status, out, said = command('extract', '--tar', '-', *devices(paths))
+    status, out, said = command('extract', '-v', '--tar', '-', *devices(paths))
     if status is None or status < 0:
         raise AssertionError(f'extract: exit {status}')
     head = f'btrkit extract: {paths[0]}: '
