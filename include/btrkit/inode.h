@@ -168,7 +168,8 @@ int btrkit_inode_entries_after(struct btrkit_fs *fs, uint64_t root, uint64_t ino
  * what cannot. Of entries whose DIR_INDEX items are lost, those follow that have a DIR_ITEM, and an INODE_REF,
  * INODE_EXTREF or ROOT_REF with a lost index. If names are missing even then by the size of the directory, the whole
  * tree of the subvolume is read for names of which only the INODE_REF or INODE_EXTREF is left; if the inode item of
- * such a name cannot be read, its type is DT_UNKNOWN. Nothing more is read if nothing was lost.
+ * such a name cannot be read, its type is DT_UNKNOWN. Nothing more is read if nothing was lost. If the inode item of
+ * the directory itself is lost, its entries are given nevertheless.
  *
  * @param lost	called for each part that is missing; the message says which indexes it had. If there was one, also in
  *		the end, with the number of entries that were found by their DIR_ITEM, or only by their INODE_REF, and
@@ -185,7 +186,7 @@ int btrkit_inode_entries_around(struct btrkit_fs *fs, uint64_t root, uint64_t in
  * Guards a walk through all directories below a directory. Entries of a damaged filesystem may lead to a directory from
  * several places or back up, which could make a walk endless or exponentially long. With this guard each directory is
  * entered at most once: it must have exactly one name, which its inode confirms, and a subvolume is only entered where
- * it is found first.
+ * it is found first. A directory whose INODE_REF is lost is entered by the first entry that leads to it.
  *
  * Since: 0.2
  */
@@ -211,7 +212,8 @@ struct btrkit_descent *btrkit_descent_end(struct btrkit_descent *d);
  * @param root	subvolume of the directory that has the entry
  * @param inode	that directory
  * @param entry	an entry of a directory; not that of #BTRKIT_EMPTY_SUBVOLUME
- * @return 0; -EUCLEAN: it has another name, or was entered before; -EIO, -ENXIO, -ENOMEM
+ * @return 0; 1: it may be entered, but its INODE_REF is lost, and @p err says why; -EUCLEAN: it has another name, or
+ *	   was entered before; -EIO, -ENXIO, -ENOMEM
  * Since: 0.2
  */
 int btrkit_descent_enter(struct btrkit_descent *d, uint64_t root, uint64_t inode, const struct btrkit_dir_entry *entry,

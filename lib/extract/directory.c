@@ -121,6 +121,9 @@ static int leave(struct extract *x, const struct extract_item *item)
 {
 	int ret, fd = here(x, item->path, &ret);
 
+	/* It stays as it was created. */
+	if (item->inode_lost)
+		fd = -1;
 	if (fd >= 0)
 		ret = flags_set_early(x, item, fd);
 	if (fd >= 0 && !ret)

@@ -2,6 +2,7 @@
 /* Walks everything that was requested, directory by directory, without recursion. */
 #include "lib/extract/extract.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +56,7 @@ static int push_frame(struct extract *x, const struct extract_item *item)
 	x->frames[x->num_frames++] = (struct extract_frame){ .root = item->i.root,
 							     .inode = item->i.inode,
 							     .xattrs_lost = item->xattrs_lost,
+							     .inode_lost = item->inode_lost,
 							     .path_len = x->path_len,
 							     .name_at = (size_t)(item->name - x->path) };
 	return 0;
@@ -70,6 +72,7 @@ static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t na
 	*item = (struct extract_item){ .path = x->path, .name = x->path + name_at };
 	ret = btrkit_inode_get(x->fs, root, inode, &item->i, &what);
 	if (ret) {
+		item->inode_lost = ret != -ENOENT;
 		ret = extract_problem(x, x->path, ret, &what);
 		return ret ? ret : 1;
 	}
@@ -113,17 +116,27 @@ static int enter(struct extract *x, const struct extract_item *item)
 	return push_frame(x, item);
 }
 
+/* Stands in for the lost inode of a directory, with the attributes that a directory is created with. */
+static void replace_inode(struct extract *x, uint64_t root, uint64_t inode, size_t name_at, struct extract_item *item)
+{
+	*item = (struct extract_item){ .path = x->path,
+				       .name = x->path + name_at,
+				       .i = { .root = root, .inode = inode, .mode = S_IFDIR | 0700, .nlink = 1 },
+				       .inode_lost = true };
+}
+
 static int leave(struct extract *x)
 {
 	struct extract_frame *f = &x->frames[x->num_frames - 1];
 	struct extract_item item;
-	int ret;
+	int ret = 1;
 
 	pop_name(x, f->path_len);
-	ret = load_item(x, f->root, f->inode, f->name_at, f->xattrs_lost, &item);
-	/* It was readable before. Leave the directory with the attributes that it was created with. */
+	/* What was readable before may not be any more. */
+	if (!f->inode_lost)
+		ret = load_item(x, f->root, f->inode, f->name_at, f->xattrs_lost, &item);
 	if (ret == 1)
-		item.i = (struct btrkit_inode){ .mode = S_IFDIR | 0700 };
+		replace_inode(x, f->root, f->inode, f->name_at, &item);
 	if (ret >= 0)
 		ret = x->target->leave(x, &item);
 	dir_lost_release(&f->lost);
@@ -181,19 +194,24 @@ static int make(struct extract *x, uint64_t root, uint64_t inode, size_t name_at
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct extract_item item;
-	int ret;
+	int ret, told = 0;
 
 	if (dir && inode == BTRKIT_EMPTY_SUBVOLUME)
 		return make_empty(x, dir->root, dir->inode, name_at);
 	ret = load_item(x, root, inode, name_at, false, &item);
-	if (ret)
+	if (ret < 0 || (ret && !(dir && e->type == DT_DIR && item.inode_lost)))
 		return ret < 0 ? ret : 0;
+	/* The entry tells that it is a directory. Its entries have other keys, and thus mostly other leaves. */
+	if (ret)
+		replace_inode(x, root, inode, name_at, &item);
 	if (!S_ISDIR(item.i.mode))
 		return make_other(x, &item);
 	if (dir) {
 		ret = descent_enter(&x->descent, dir->root, dir->inode, e, &what);
 		if (ret)
-			return extract_problem(x, x->path, ret, &what);
+			told = extract_problem(x, x->path, ret < 0 ? ret : what.err, &what);
+		if (ret < 0 || told)
+			return told;
 	}
 	return enter(x, &item);
 }

@@ -29,6 +29,7 @@ struct extract_item {
 	const struct extract_xattr *xattrs;
 	size_t num_xattrs;
 	bool xattrs_lost;   /* some could not be read, which was reported */
+	bool inode_lost;    /* of a directory: the inode could not be read, which was reported */
 	const char *target; /* target of a symbolic link */
 	const char *link;   /* path under which the inode was extracted before */
 };
@@ -66,7 +67,7 @@ struct extract_frame {
 	uint64_t next;	  /* index of the next entry */
 	bool at_end;	  /* there are no more entries with an index that can be read */
 	struct dir_lost lost; /* the others */
-	bool xattrs_lost; /* see struct extract_item */
+	bool xattrs_lost, inode_lost; /* see struct extract_item */
 	size_t path_len;
 	size_t name_at; /* offset of the name in the path */
 };

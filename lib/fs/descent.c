@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/format/items/files/inode.h"
 #include "lib/fs/subvolume.h"
 
@@ -47,7 +48,33 @@ int descent_begin(struct descent *d, struct btrkit_fs *fs, uint64_t root, uint64
 
 void descent_end(struct descent *d)
 {
+	struct descent_dir *dir, *next;
+
+	HASH_ITER(hh, d->dirs, dir, next)
+	{
+		HASH_DEL(d->dirs, dir);
+		free(dir);
+	}
 	free(d->roots);
+}
+
+/* Records that a directory is entered whose name is lost. @return 0; 1: it was entered before; -ENOMEM */
+static int remember_dir(struct descent *d, uint64_t root, uint64_t inode, struct btrkit_error *err)
+{
+	struct descent_dir *dir = NULL, key = { .key = { root, inode } };
+
+	HASH_FIND(hh, d->dirs, &key.key, sizeof(key.key), dir);
+	if (dir)
+		return 1;
+	dir = malloc(sizeof(*dir));
+	if (!dir)
+		return err_nomem(err);
+	*dir = key;
+	HASH_ADD(hh, d->dirs, key, sizeof(dir->key), dir);
+	if (dir->hh.tbl)
+		return 0;
+	free(dir);
+	return err_nomem(err);
 }
 
 static bool is_name(const struct cursor *c, uint64_t inode)
@@ -56,16 +83,24 @@ static bool is_name(const struct cursor *c, uint64_t inode)
 	       (c->item.key.type == KEY_INODE_REF || c->item.key.type == KEY_INODE_EXTREF);
 }
 
-/* Checks that the inode has only one name, and that it is the one of the entry. @return 0; 1: no; <0 */
+/*
+ * Checks that the inode has only one name, and that it is the one of the entry.
+ * @return 0; 1: no; <0: what cannot be read, or that there is no name at all
+ */
 static int is_only_name(struct cursor *c, uint64_t dir, const struct btrkit_dir_entry *e, struct btrkit_error *err)
 {
 	struct inode_ref_iter it;
 	struct inode_ref ref;
 	int ret = cursor_seek(c, &KEY(e->inode, KEY_INODE_REF, 0), err);
 
-	if (ret)
+	if (ret < 0)
 		return ret;
-	if (!is_name(c, e->inode) || c->item.key.type != KEY_INODE_REF || c->item.key.offset != dir)
+	if (ret || !is_name(c, e->inode)) {
+		ret = err_corrupt(err, NULL, "directory %" PRIu64 " has no INODE_REF", e->inode);
+		err_at_tree(err, c->root.id);
+		return ret;
+	}
+	if (c->item.key.type != KEY_INODE_REF || c->item.key.offset != dir)
 		return 1;
 	it = inode_ref_first(&c->item);
 	ret = inode_ref_next(&it, &ref, err);
@@ -83,9 +118,28 @@ static int is_only_name(struct cursor *c, uint64_t dir, const struct btrkit_dir_
 	return ret < 0 ? ret : !ret && is_name(c, e->inode);
 }
 
+/* Decides about a directory whose name cannot be read for the reason @what. @return as descent_enter() */
+static int enter_lost(struct descent *d, const struct btrkit_dir_entry *e, struct btrkit_error *what,
+		      struct btrkit_error *err)
+{
+	const int ret = remember_dir(d, e->root, e->inode, err);
+
+	if (ret < 0)
+		return ret;
+	if (ret)
+		return err_corrupt(err, NULL, "directory %" PRIu64 ", whose name is lost, has several entries",
+				   e->inode);
+	text_add(what->message, sizeof(what->message),
+		 "; whether directory %" PRIu64 " has this name alone is not known", e->inode);
+	if (err)
+		*err = *what;
+	return 1;
+}
+
 int descent_enter(struct descent *d, uint64_t root, uint64_t inode, const struct btrkit_dir_entry *e,
 		  struct btrkit_error *err)
 {
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct subvolume s;
 	struct cursor c;
 	int ret;
@@ -103,9 +157,11 @@ int descent_enter(struct descent *d, uint64_t root, uint64_t inode, const struct
 	if (ret)
 		return ret;
 	cursor_init(&c, d->fs, &s.root);
-	ret = is_only_name(&c, inode, e, err);
+	ret = is_only_name(&c, inode, e, &what);
 	cursor_release(&c);
-	return ret <= 0 ? ret : err_corrupt(err, NULL, "directory %" PRIu64 " has several names", e->inode);
+	if (ret < 0)
+		return ret == -ENOMEM ? err_nomem(err) : enter_lost(d, e, &what, err);
+	return ret ? err_corrupt(err, NULL, "directory %" PRIu64 " has several names", e->inode) : 0;
 }
 
 struct btrkit_descent {

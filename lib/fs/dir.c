@@ -189,17 +189,34 @@ static int list_lost(struct cursor *c, uint64_t inode, struct dir_lost *l, btrki
 	return ret;
 }
 
+/* Opens a directory, of which only the inode may be lost. @return 0; what @lost returned; <0 */
+static int open_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct cursor *c, btrkit_lost_fn lost,
+		       void *ctx, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct inode_item item;
+	struct subvolume s = { 0 };
+	int ret = subvolume_get(fs, root, &s, err);
+
+	cursor_init(c, fs, &s.root);
+	if (ret)
+		return ret;
+	ret = inode_read(c, inode, &item, &what);
+	if (!ret)
+		return S_ISDIR(item.mode) ? 0 : err_system(err, ENOTDIR, "inode %" PRIu64, inode);
+	if (ret == -ENOENT || ret == -ENOMEM)
+		return err_pass(err, &what, ret);
+	text_add(what.message, sizeof(what.message), "; inode %" PRIu64 " is missing", inode);
+	return lost(ctx, &what);
+}
+
 int btrkit_inode_entries_around(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn,
 				btrkit_lost_fn lost, void *ctx, struct btrkit_error *err)
 {
 	struct dir_lost l = { 0 };
-	struct inode_item item;
 	struct cursor c;
-	int ret;
+	int ret = open_around(fs, root, inode, &c, lost, ctx, err);
 
-	ret = inode_open(fs, root, inode, &c, &item, err);
-	if (!ret && !S_ISDIR(item.mode))
-		ret = err_system(err, ENOTDIR, "inode %" PRIu64, inode);
 	if (!ret)
 		ret = list_around(&c, inode, &l, fn, lost, ctx, err);
 	if (ret >= 0 && l.ranges.n)

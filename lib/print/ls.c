@@ -313,17 +313,20 @@ static int push_folders(struct ls *ls, const struct folder *f, struct btrkit_des
 		const struct entry *x = &l->at[i];
 		const struct btrkit_dir_entry e = { x->name, x->len, x->root, x->inode, x->index, x->type };
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
+		int told = 0;
 		char *path;
 
 		if (x->type != DT_DIR || x->inode == BTRKIT_EMPTY_SUBVOLUME)
 			continue;
 		path = join(f->path, x->name, x->len);
 		ret = path ? btrkit_descent_enter(d, f->root, f->inode, &e, &what) : err_nomem(&what);
-		if (!ret) {
+		if (ret)
+			told = problem_tell(&ls->problems, path ? path : "", ret < 0 ? ret : what.err, &what);
+		if (ret >= 0 && !told) {
 			ret = push(ls, path, x->root, x->inode);
 			continue;
 		}
-		ret = problem_tell(&ls->problems, path ? path : "", ret, &what);
+		ret = told;
 		free(path);
 	}
 	return ret;

@@ -108,6 +108,27 @@ static void a_directory_of_several_names_is_entered_once(void **state)
 	assert_string_equal(t.last + strlen(t.last) - strlen("has several names"), "has several names");
 }
 
+/* Directories without references, with two entries each: each directory is entered by the first entry that leads to it. */
+static void a_directory_without_a_name_is_entered_once(void **state)
+{
+	struct hostile h;
+	struct told t;
+
+	(void)state;
+	root(&h);
+	for (uint64_t i = 0; i < LEVELS; i++) {
+		hostile_entry(&h, 256 + i, 2, "x", 257 + i, FT_DIR);
+		hostile_entry(&h, 256 + i, 3, "y", 257 + i, FT_DIR);
+		hostile_inode(&h, 257 + i, S_IFDIR | 0755, 1, 0);
+	}
+	/* Round to the first one. */
+	hostile_entry(&h, 256 + LEVELS, 2, "z", 257, FT_DIR);
+	list(&h, "", 0, &t);
+	/* One for each directory that is entered, and one for each entry that is not. */
+	assert_int_equal(t.problems, 2 * LEVELS + 1);
+	assert_non_null(strstr(t.text, "y:\nz\n"));
+}
+
 static void an_inode_that_is_missing_does_not_hide_the_others(void **state)
 {
 	struct hostile h;
@@ -159,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_directory_that_leads_back_is_entered_once),
 		cmocka_unit_test(a_directory_of_several_names_is_entered_once),
+		cmocka_unit_test(a_directory_without_a_name_is_entered_once),
 		cmocka_unit_test(an_inode_that_is_missing_does_not_hide_the_others),
 		cmocka_unit_test(without_a_function_the_first_problem_ends_it),
 	};

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Directories whose inodes and INODE_REF items are lost, with the leaf that has them: whoever walks enters them by the
+entries of their parents, and whoever names files goes through them.
+
+BTRKIT is the program under test.
+"""
+import os
+import re
+import subprocess
+import tarfile
+import tempfile
+
+from tool import BTRKIT, run
+
+DIRS, FILES = 12, 80
+LOST = 3, 7
+
+
+def edit(path, script):
+    done = subprocess.run([BTRKIT, 'edit', path], input='\n'.join(script).encode(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def name(j):
+    """A long name, so that the entries of a directory need several leaves."""
+    return f'name-{j:03}-' + 'x' * 150
+
+
+def make(path):
+    """Files each of which has a name in every directory, and directories below these."""
+    with open(path, 'wb') as f:
+        f.truncate(128 << 20)
+    with open(f'{path}.host', 'wb') as f:
+        f.write(b'inline')
+    assert run('mkfs', '-q', '-m', 'single', path)[0] == 0
+    script = [f'put {path}.host file-{j:03}' for j in range(FILES)]
+    script += [f'mkdir dir-{k:02}' for k in range(DIRS)]
+    script += [f'ln file-{j:03} dir-{k:02}/{name(j)}' for k in range(DIRS) for j in range(FILES)]
+    script += [f'mkdir dir-{k:02}/below' for k in range(DIRS)] + [f'mkdir dir-{k:02}/below/last' for k in range(DIRS)]
+    edit(path, script)
+
+
+def leaves(path):
+    return re.split(r'(?m)^leaf (?=\d+ items)', run('dump-tree', '-t', '5', path)[1].decode())[1:]
+
+
+def lose(path, leaf):
+    place = re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
+    with open(path, 'r+b') as f:
+        f.seek(int(place[1]) + 4000)
+        f.write(b'damage')
+
+
+def copy(path, to):
+    subprocess.run(['cp', '--sparse=always', path, to], check=True)
+    return to
+
+
+def number(path, of):
+    return re.match(r'\s*(\d+)', run('ls', '-di', path, of)[1].decode())[1]
+
+
+def lose_directories(path):
+    """Lose the leaves with the inodes and references of some directories, and return their numbers."""
+    inodes = [number(path, f'dir-{k:02}') for k in LOST]
+    for inode in inodes:
+        leaf = next(leaf for leaf in leaves(path) if f'key ({inode} INODE_REF ' in leaf)
+        assert f'key ({inode} INODE_ITEM ' in leaf and 'DIR_INDEX' not in leaf.split(f'key ({inode} INODE_REF')[1]
+        lose(path, leaf)
+    return inodes
+
+
+def walks(whole, path):
+    copy(whole, path)
+    wanted = run('ls', '-R', path)
+    assert wanted[::2] == (0, '')
+    gone = lose_directories(path)
+    status, out, err = run('ls', '-R', path)
+    assert status == 1 and out == wanted[1], err
+    for inode in gone:
+        assert f'; whether directory {inode} has this name alone is not known, tree 5' in err, err
+        assert f'; inode {inode} is missing, tree 5' in err, err
+    assert err.count('\n') == 8, err
+    target = f'{path}.out'
+    os.mkdir(target)
+    for args in ['-C', target], [f'--tar={path}.tar']:
+        status, _, err = run('extract', *args, path)
+        assert status == 1 and err.count('\n') == 8, err
+    with tarfile.open(f'{path}.tar') as t:
+        members = {m.name.rstrip('/'): m for m in t}
+    for k in range(DIRS):
+        mode = 0o700 if k in LOST else 0o755
+        assert members[f'dir-{k:02}'].isdir() and members[f'dir-{k:02}'].mode == mode, k
+        assert os.stat(f'{target}/dir-{k:02}').st_mode & 0o777 == mode, k
+        assert members[f'dir-{k:02}/below/last'].isdir() and os.path.isdir(f'{target}/dir-{k:02}/below/last'), k
+        for j in range(FILES):
+            with open(f'{target}/dir-{k:02}/{name(j)}', 'rb') as f:
+                assert f.read() == b'inline', (k, j)
+            assert members[f'dir-{k:02}/{name(j)}'].islnk(), (k, j)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        whole = f'{scratch}/whole.img'
+        make(whole)
+        walks(whole, f'{scratch}/walks.img')
+
+
+if __name__ == '__main__':
+    main()
