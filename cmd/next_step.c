@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/print/next_step.h"
+
 #define PARTITIONS_MAX 128	/* that are tried: what a GPT has unless it was made larger */
 #define MAGIC_AT 65600		/* of the primary superblock's magic */
 
@@ -104,7 +106,7 @@ const char *cmd_next_step(const struct command *cmd, const char *device, const s
 		add(step, "; mount it once, then Linux replays what was synced last, and unmount it");
 		break;
 	case BTRKIT_CAUSE_DEVICE_STALE:
-		add(step, "; mount it with all devices and run btrfs scrub");
+		print_stale_step(err->unmirrored, step->text, sizeof(step->text));
 		break;
 	case BTRKIT_CAUSE_IN_USE:
 		add(step, "; unmount it first%s", has_option(cmd, "force") && !strcmp(cmd->name, "check") ?

@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 
 struct cmd_next_step {
-	char text[200];
+	char text[256];
 };
 
 /*

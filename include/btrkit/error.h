@@ -89,7 +89,13 @@ struct btrkit_error {
 	 * copy.
 	 */
 	char copies[512];
-	uint64_t reserved[4];	/**< 0 */
+	/**
+	 * Of BTRKIT_CAUSE_DEVICE_STALE, if it is known: types and profiles, as in struct btrkit_chunk and with bit 48
+	 * for single, of the chunks on that device that cannot be read without stale devices. A scrub by Linux repairs
+	 * all others. Since: 0.2
+	 */
+	uint64_t unmirrored;
+	uint64_t reserved[3];	/**< 0 */
 };
 
 #define BTRKIT_ERROR_INIT BTRKIT_ZEROS

@@ -13,6 +13,7 @@
 #include "lib/check/folds.h"
 #include "lib/check/state.h"
 #include "lib/format/ids.h"
+#include "lib/volume/volume.h"
 
 void *check_list_add(struct check *c, struct array *list, size_t size)
 {
@@ -144,6 +145,8 @@ bool check_insert_finding(struct check *c, struct check_findings *l, size_t most
 static void store_finding(struct check *c, enum check_code code, struct check_finding *f)
 {
 	f->times = 1;
+	if (f->what.cause == BTRKIT_CAUSE_DEVICE_STALE)
+		f->what.unmirrored = volume_unmirrored(c->fs->volume, f->what.devid);
 	pthread_mutex_lock(&c->lock);
 	if (!check_folds_take(c, code, f) || !(c->opts.flags & BTRKIT_CHECK_FOLDED))
 		check_insert_finding(c, &c->findings[code], c->opts.repeats, f);

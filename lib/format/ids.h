@@ -114,6 +114,7 @@ enum item_key_type {
 #define BG_RAID1C4 (1ull << 10)
 #define BG_REMAPPED (1ull << 11)
 #define BG_METADATA_REMAP (1ull << 12)
+#define BG_SINGLE (1ull << 48) /* where profiles are combined: in a chunk, single is the lack of the others */
 #define BG_TYPE_MASK (BG_DATA | BG_SYSTEM | BG_METADATA | BG_METADATA_REMAP)
 #define BG_PROFILE_MASK \
 	(BG_RAID0 | BG_RAID1 | BG_DUP | BG_RAID10 | BG_RAID5 | BG_RAID6 | BG_RAID1C3 | BG_RAID1C4)

@@ -10,6 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/format/key_names.h"
 #include "lib/base/emit_list.h"
+#include "lib/print/next_step.h"
 
 static void emit_code(struct emit *e, const char *kind, const struct btrkit_check_code *code)
 {
@@ -54,8 +55,26 @@ static void emit_what(struct emit *e, const struct btrkit_error *what)
 	}
 }
 
+/* What can be done about a device. */
+static void emit_step(struct emit *e, enum btrkit_cause cause, uint64_t unmirrored)
+{
+	char text[256] = "";
+
+	if (cause == BTRKIT_CAUSE_DEVICE_MISSING)
+		emit_text(e, "; give it with --device");
+	else if (cause == BTRKIT_CAUSE_DEVICE_STALE)
+		print_stale_step(unmirrored, text, sizeof(text));
+	emit_text(e, text);
+}
+
+struct printing {
+	struct emit e;
+	bool folded;	/* what repeats is told once */
+};
+
 static int print_finding(void *ctx, const struct btrkit_finding *f)
 {
+	const struct printing *p = ctx;
 	struct emit *e = ctx;
 
 	emit_object(e, NULL);
@@ -71,6 +90,10 @@ static int print_finding(void *ctx, const struct btrkit_finding *f)
 		emit_u64(e, "times", ", ", f->times);
 		emit_text(e, " times");
 	}
+	if (p->folded || !(f->what.places & BTRKIT_AT_LOGICAL))
+		emit_step(e, f->what.cause, f->what.unmirrored);
+	if (e->form == EMIT_TEXT && !strcmp(f->code->name, "BTR-SUPER-OLD"))
+		emit_text(e, "; Linux writes it with its next commit");
 	emit_text(e, "\n");
 	emit_object_end(e);
 	return emit_failed(e);
@@ -129,10 +152,7 @@ static int print_fold(void *ctx, const struct btrkit_check_fold *f)
 		emit_text(e, " and more");
 	emit_u64(e, "last", ", up to block ", f->last);
 	emit_numbers(e, "first", ", the first at ", f->addresses, f->num_addresses);
-	if (f->cause == BTRKIT_CAUSE_DEVICE_MISSING)
-		emit_text(e, "; give it with --device");
-	else if (f->cause == BTRKIT_CAUSE_DEVICE_STALE)
-		emit_text(e, "; mount it with all devices and run btrfs scrub");
+	emit_step(e, f->cause, f->what.unmirrored);
 	emit_text(e, "\n");
 	emit_object_end(e);
 	return emit_failed(e);
@@ -185,8 +205,8 @@ int print_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, e
 {
 	struct btrkit_check_options own = BTRKIT_CHECK_OPTIONS_INIT;
 	struct btrkit_check_result result;
-	struct emit e;
-	int r = list_begin(&e, format, "check", write, ctx, err);
+	struct printing p;
+	int r = list_begin(&p.e, format, "check", write, ctx, err);
 
 	if (r)
 		return r;
@@ -197,13 +217,14 @@ int print_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, e
 	/* JSON has the single findings as well. Text has them if their number is given. */
 	if (format == BTRKIT_FORMAT_JSON || !own.repeats)
 		own.fold = print_fold;
+	p.folded = own.fold;
 	if (format != BTRKIT_FORMAT_JSON && !own.repeats)
 		own.flags |= BTRKIT_CHECK_FOLDED;
-	own.ctx = &e;
+	own.ctx = &p;
 	r = btrkit_check(fs, &own, &result, err);
 	if (!r)
-		print_summary(&e, &result, own.flags & BTRKIT_CHECK_DATA);
-	r = list_end(&e, r);
+		print_summary(&p.e, &result, own.flags & BTRKIT_CHECK_DATA);
+	r = list_end(&p.e, r);
 	if (!r && ret)
 		*ret = result;
 	return r;

@@ -119,17 +119,12 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 	return 0;
 }
 
-void open_note_device(const struct btrkit_open_options *opts, enum btrkit_cause cause, uint64_t devid, const char *line)
+void open_note_device(const struct btrkit_open_options *opts, const struct btrkit_error *what)
 {
-	struct btrkit_error what = { .code = BTRKIT_IO, .err = -EIO, .cause = cause, .devid = devid };
-
-	if (!opts->device_note) {
-		open_note(opts, "%s", line);
-		return;
-	}
-	what.places = devid ? BTRKIT_AT_DEVID : 0;
-	snprintf(what.message, sizeof(what.message), "%s", line);
-	opts->device_note(opts->note_ctx, &what);
+	if (opts->device_note)
+		opts->device_note(opts->note_ctx, what);
+	else
+		open_note(opts, "%s", what->message);
 }
 
 static int verify_options(const struct btrkit_open_options *opts, size_t n, struct btrkit_error *err)
@@ -217,10 +212,12 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 	if (r)
 		return r;
 	volume_watch(fs->volume, opts->bad_read, opts->bad_read_ctx);
-	members_note_stale(m, fs);
+	members_mark_stale(m, fs);
 	r = start_roots(fs, opts, err);
 	if (!r)
 		r = chunks_read(fs, opts, err);
+	if (!r)
+		r = members_tell_stale(m, fs, err);
 	if (!r)
 		r = confirm(fs, m, err);
 	if (!r)

@@ -14,7 +14,7 @@
 #include "lib/tree/start.h"
 #include "lib/volume/volume.h"
 
-#define LINE_BYTES 200	/* of a note, as in struct btrkit_error */
+#define LINE_BYTES sizeof(((struct btrkit_error *)0)->message)
 
 static const char *name_of(const struct members *m, size_t i)
 {
@@ -86,15 +86,6 @@ static int refuse_twice(const struct members *m, size_t i, size_t j, struct btrk
 		       copy ? "" : ", which is a copy from another time");
 }
 
-static int refuse_stale(const struct members *m, size_t i, struct btrkit_error *err)
-{
-	err_set(err, BTRKIT_UNSUPPORTED,
-		"writing is not supported: device %" PRIu64 " (%s) is stale, with generation %" PRIu64
-		", the filesystem has %" PRIu64,
-		m->supers[i].devid, name_end(m, i, 60), m->supers[i].generation, m->supers[m->chosen].generation);
-	return err_because(err, BTRKIT_CAUSE_DEVICE_STALE, -EOPNOTSUPP);
-}
-
 int members_choose(struct members *m, struct btrkit_error *err)
 {
 	m->chosen = 0;
@@ -110,10 +101,6 @@ int members_choose(struct members *m, struct btrkit_error *err)
 			if (s->devid == m->supers[j].devid)
 				return is_foreign(m, i) != is_foreign(m, j) ? refuse_foreign(m, i, err) :
 									      refuse_twice(m, j, i, err);
-		/* Its copies are outdated, and would not be updated. */
-		if (m->opts->flags & BTRKIT_OPEN_WRITE && !is_foreign(m, i) &&
-		    s->generation != m->supers[m->chosen].generation)
-			return refuse_stale(m, i, err);
 	}
 	return 0;
 }
@@ -154,11 +141,13 @@ static size_t find(const struct members *m, uint64_t devid)
 
 static void note_seed(const struct members *m, const struct dev_item *d)
 {
-	char text[UUID_TEXT], line[LINE_BYTES];
+	struct btrkit_error what = { .code = BTRKIT_IO, .err = -EIO, .cause = BTRKIT_CAUSE_DEVICE_MISSING };
+	char text[UUID_TEXT];
 
-	snprintf(line, sizeof(line), "device %" PRIu64 " of the seed filesystem %s is missing", d->devid,
-		 base_uuid_text(d->fsid, text));
-	open_note_device(m->opts, BTRKIT_CAUSE_DEVICE_MISSING, d->devid, line);
+	err_at_devid(&what, d->devid);
+	snprintf(what.message, sizeof(what.message), "device %" PRIu64 " of the seed filesystem %s is missing",
+		 d->devid, base_uuid_text(d->fsid, text));
+	open_note_device(m->opts, &what);
 }
 
 static int confirm_item(struct confirming *c, const struct dev_item *d, struct btrkit_error *err)
@@ -249,18 +238,49 @@ int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error
 	return ret;
 }
 
-void members_note_stale(const struct members *m, const struct btrkit_fs *fs)
+/* Seed devices do not change. */
+static bool is_stale(const struct members *m, size_t i)
 {
-	char line[LINE_BYTES];
+	return !is_foreign(m, i) && m->supers[i].generation != m->supers[m->chosen].generation;
+}
 
+void members_mark_stale(const struct members *m, const struct btrkit_fs *fs)
+{
 	for (size_t i = 0; i < m->n; i++)
-		if (!is_foreign(m, i) && m->supers[i].generation != fs->super.generation) {
+		if (is_stale(m, i))
 			volume_set_stale(fs->volume, i);
-			snprintf(line, sizeof(line), "device %" PRIu64 " is stale: it has generation %" PRIu64
-				 ", the filesystem %" PRIu64, m->supers[i].devid, m->supers[i].generation,
-				 fs->super.generation);
-			open_note_device(m->opts, BTRKIT_CAUSE_DEVICE_STALE, m->supers[i].devid, line);
-		}
+}
+
+/* Its copies are outdated, and would not be updated. */
+static int refuse_stale(const struct members *m, const struct btrkit_fs *fs, size_t i, struct btrkit_error *err)
+{
+	err_set(err, BTRKIT_UNSUPPORTED,
+		"writing is not supported: device %" PRIu64 " (%s) is stale, with generation %" PRIu64
+		", the filesystem has %" PRIu64,
+		m->supers[i].devid, name_end(m, i, 60), m->supers[i].generation, fs->super.generation);
+	if (err)
+		err->unmirrored = volume_unmirrored(fs->volume, m->supers[i].devid);
+	return err_because(err, BTRKIT_CAUSE_DEVICE_STALE, -EOPNOTSUPP);
+}
+
+int members_tell_stale(const struct members *m, const struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct btrkit_error what = { .code = BTRKIT_IO, .err = -EIO, .cause = BTRKIT_CAUSE_DEVICE_STALE };
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (!is_stale(m, i))
+			continue;
+		volume_find_unmirrored(fs->volume, i);
+		if (m->opts->flags & BTRKIT_OPEN_WRITE)
+			return refuse_stale(m, fs, i, err);
+		what.places = BTRKIT_AT_DEVID;
+		what.devid = m->supers[i].devid;
+		what.unmirrored = volume_unmirrored(fs->volume, what.devid);
+		snprintf(what.message, sizeof(what.message), "device %" PRIu64 " is stale: it has generation %" PRIu64
+			 ", the filesystem %" PRIu64, what.devid, m->supers[i].generation, fs->super.generation);
+		open_note_device(m->opts, &what);
+	}
+	return 0;
 }
 
 /* Maximum number of missing devices whose numbers are noted. */
@@ -322,13 +342,16 @@ static void add_lost_chunks(const struct volume *v, char *line)
 void members_note_missing(const struct members *m, const struct btrkit_fs *fs)
 {
 	const uint64_t all = fs->super.num_devices, missing = m->present < all ? all - m->present : 0;
-	char line[LINE_BYTES] = "";
+	struct btrkit_error what = { .code = BTRKIT_IO, .err = -EIO, .cause = BTRKIT_CAUSE_DEVICE_MISSING };
+	char *line = what.message;
 	uint64_t devid;
 
 	if (!missing)
 		return;
 	devid = name_missing(fs->volume, missing, line);
+	if (devid)
+		err_at_devid(&what, devid);
 	text_add(line, LINE_BYTES, " %s missing, %" PRIu64 " of %" PRIu64, missing > 1 ? "are" : "is", missing, all);
 	add_lost_chunks(fs->volume, line);
-	open_note_device(m->opts, BTRKIT_CAUSE_DEVICE_MISSING, devid, line);
+	open_note_device(m->opts, &what);
 }

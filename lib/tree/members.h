@@ -18,8 +18,7 @@ struct members {
 
 /*
  * Chooses the superblock: the newest one, but that of a seed device only if there is no other.
- * @return 0; -EINVAL: two of them are the same device, or of different filesystems; both are named; -EOPNOTSUPP: for
- * writing: a device is stale
+ * @return 0; -EINVAL: two of them are the same device, or of different filesystems; both are named
  */
 int members_choose(struct members *m, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -34,8 +33,11 @@ int members_admit_seeds(const struct members *m, struct btrkit_fs *fs, struct bt
  */
 int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Notes stale devices, which missed the last writes. They are read last. */
-void members_note_stale(const struct members *m, const struct btrkit_fs *fs);
+/* Marks stale devices, which missed the last writes, to be read last. */
+void members_mark_stale(const struct members *m, const struct btrkit_fs *fs);
+/* Notes each stale device, when the chunks are known. @return 0; -EOPNOTSUPP: for writing */
+int members_tell_stale(const struct members *m, const struct btrkit_fs *fs,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Notes in one line which devices are missing, and how much cannot be read without them. */
 void members_note_missing(const struct members *m, const struct btrkit_fs *fs);
 

@@ -9,9 +9,8 @@
 /* In filesystem.c: */
 /* Passes a note to the callback, if there is one. */
 void open_note(const struct btrkit_open_options *opts, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
-/* Passes a note about missing or stale devices to the callback for these. @devid: 0: there are several */
-void open_note_device(const struct btrkit_open_options *opts, enum btrkit_cause cause, uint64_t devid,
-		      const char *line);
+/* Passes a note about missing or stale devices to the callback for these. */
+void open_note_device(const struct btrkit_open_options *opts, const struct btrkit_error *what);
 
 /* In start.c: */
 /* Checks options. @return 0; -EINVAL: they contradict each other, or BTRKIT_OPEN_WRITE */

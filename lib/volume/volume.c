@@ -285,9 +285,9 @@ const struct volume_chunk *volume_chunk(const struct volume *v, size_t i)
 	return v->chunks[i];
 }
 
-bool volume_chunk_reachable(const struct volume *v, size_t i)
+/* @fresh: without stale devices, too */
+static bool is_readable(const struct volume *v, const struct volume_chunk *c, bool fresh)
 {
-	const struct volume_chunk *c = v->chunks[i];
 	const struct raid_profile *p = raid_profile_find(c->type);
 	const unsigned group = p->flag & BG_RAID10 ? p->copies : c->num_stripes;
 	/* Number of stripes that may be missing in each group of stripes with the same data. */
@@ -296,12 +296,49 @@ bool volume_chunk_reachable(const struct volume *v, size_t i)
 	for (unsigned first = 0; first < c->num_stripes; first += group) {
 		unsigned missing = 0;
 
-		for (unsigned s = first; s < first + group; s++)
-			missing += !v->devices[c->stripes[s].device].is.io;
+		for (unsigned s = first; s < first + group; s++) {
+			const struct device *d = &v->devices[c->stripes[s].device];
+
+			missing += !d->is.io || (fresh && d->stale);
+		}
 		if (missing > spare)
 			return false;
 	}
 	return true;
+}
+
+bool volume_chunk_reachable(const struct volume *v, size_t i)
+{
+	return is_readable(v, v->chunks[i], false);
+}
+
+static bool has_stripe_on(const struct volume_chunk *c, uint64_t devid)
+{
+	for (unsigned i = 0; i < c->num_stripes; i++)
+		if (c->stripes[i].devid == devid)
+			return true;
+	return false;
+}
+
+void volume_find_unmirrored(struct volume *v, size_t device)
+{
+	struct device *d = &v->devices[device];
+
+	d->unmirrored = 0;
+	for (size_t i = 0; i < v->num_chunks; i++) {
+		const uint64_t type = v->chunks[i]->type;
+
+		if (has_stripe_on(v->chunks[i], d->is.devid) && !is_readable(v, v->chunks[i], true))
+			d->unmirrored |= type | (type & BG_PROFILE_MASK ? 0 : BG_SINGLE);
+	}
+}
+
+uint64_t volume_unmirrored(const struct volume *v, uint64_t devid)
+{
+	for (size_t i = 0; i < v->num_devices; i++)
+		if (v->devices[i].is.devid == devid)
+			return v->devices[i].unmirrored;
+	return 0;
 }
 
 int volume_find(const struct volume *v, uint64_t logical, uint64_t len, const struct volume_chunk **ret,

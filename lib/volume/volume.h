@@ -76,6 +76,12 @@ const struct volume_chunk *volume_chunk(const struct volume *v, size_t i);
 /* Whether the whole chunk can be read despite missing devices. */
 bool volume_chunk_reachable(const struct volume *v, size_t i);
 /*
+ * Types and profiles, with BG_SINGLE, of the chunks on a stale device that cannot be read without stale devices.
+ * volume_find_unmirrored() finds them, when all stale devices are marked and all chunks added.
+ */
+void volume_find_unmirrored(struct volume *v, size_t device);
+uint64_t volume_unmirrored(const struct volume *v, uint64_t devid);
+/*
  * Index of the first chunk that ends after @logical, whether or not it contains @logical; volume_num_chunks() if there
  * is none.
  */

@@ -13,6 +13,7 @@ struct device {
 	struct volume_device is;
 	bool stale;  /* other devices were written later */
 	bool closed; /* no chunks are placed here */
+	uint64_t unmirrored; /* of a stale device: see volume_find_unmirrored() */
 	/* Updated by many threads. */
 	atomic_uint_fast64_t read_errors, damaged;
 };

@@ -132,6 +132,62 @@ def stale(scratch):
         assert err.count('\n') == 1, err
 
 
+def found(code, words, *args):
+    """The line of this code, of which check has one, ends with these words."""
+    global checks
+    status, out, err = run('check', *args)
+    lines = [line for line in out.decode().splitlines() if line.startswith(code + ' ')]
+    assert len(lines) == 1 and lines[0].endswith(words), (args, status, out, err)
+    checks += 1
+
+
+def stale_profiles(scratch):
+    """What a scrub can repair on a stale device, by the profiles of its chunks."""
+    paths = [f'{scratch}/{name}.img' for name in 'cde']
+    scrub = '; mount it with all devices and run btrfs scrub'
+    one, lost = f'{scrub}, which cannot repair its data (%s): no other device given has that', \
+        '; no other device given has its metadata (%s), so Linux may refuse it: btrkit extract copies what can be read'
+    for data, metadata, words in (('raid1', 'raid1', scrub), ('raid10', 'raid1c3', scrub), ('raid5', 'raid1', scrub),
+                                  ('raid0', 'raid1', one % 'RAID0'), ('dup', 'raid1', one % 'DUP'),
+                                  ('raid1', 'raid0', lost % 'RAID0'), ('raid0', 'raid0', lost % 'RAID0'),
+                                  ('dup', 'raid0', lost % 'RAID0, DUP')):
+        used = paths if data in ('raid10', 'raid5') else paths[:2]
+        for path in used:
+            with open(path, 'wb') as f:
+                f.truncate(400 * M)
+        status, _, err = run('mkfs', '-q', '-f', '-d', data, '-m', metadata, *used)
+        assert not status, err
+        # DUP chunks are on the device with the most room.
+        chunks = run('list-chunks', *used)[1].decode().split('chunk ')
+        one_devices = {stripe.split()[3] for chunk in chunks if 'DATA|DUP' in chunk
+                       for stripe in chunk.splitlines()[1:]}
+        old = int(one_devices.pop()) - 1 if one_devices else 1
+        devices = [f'--device={path}' for path in used[1:]]
+        with open(used[old], 'rb') as f:
+            before = f.read()
+        status, _, err = run('edit', *devices, used[0], 'mkdir', 'a')
+        assert not status, err
+        with open(used[old], 'wb') as f:
+            f.write(before)
+        found('BTR-SUPER-STALE', words, *used)
+        says(words[2:], 'edit', *devices, used[0], 'mkdir', 'b')
+        err = run('check', *used)[2]
+        assert err.endswith(words + '\n'), err
+    found('BTR-DEVICE-MISSING', '; give it with --device', '--noscan', paths[0])
+
+
+def old_mirror(scratch):
+    path = f'{scratch}/old.img'
+    with open(path, 'wb') as f:
+        f.truncate(200 * M)
+    assert not run('mkfs', '-q', '-f', path)[0]
+    with open(path, 'r+b') as f:
+        old = os.pread(f.fileno(), 4096, 64 * M)
+        assert not run('edit', path, 'mkdir', 'a')[0]
+        os.pwrite(f.fileno(), old, 64 * M)
+    found('BTR-SUPER-OLD', '; Linux writes it with its next commit', path)
+
+
 def mounted(scratch):
     if os.geteuid():
         return
@@ -153,7 +209,7 @@ def mounted(scratch):
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
-        for test in (no_superblock, partitions, damaged, stale, mounted):
+        for test in (no_superblock, partitions, damaged, stale, stale_profiles, old_mirror, mounted):
             test(scratch)
     print(f'{checks} failures with a next step')
     return 0

@@ -10,6 +10,7 @@
 #include "lib/check/findings.h"
 #include "lib/check/folds.h"
 #include "lib/check/hand_out.h"
+#include "lib/volume/volume.h"
 #include "tests/unit/memory.h"
 
 #define NODE 4096u
@@ -30,9 +31,15 @@ static int tell(void *ctx, const struct btrkit_check_fold *f)
 
 static struct check *begin(struct told *t, unsigned flags)
 {
+	static const struct super super = { .num_devices = 1, .devid = 1 };
+	static struct btrkit_io io;
+	static struct btrkit_io *const ios[] = { &io };
 	struct check *c = calloc(1, sizeof(*c));
+	struct btrkit_fs *fs = calloc(1, sizeof(*fs));
 
-	assert_non_null(c);
+	assert_true(c && fs);
+	assert_int_equal(volume_create(ios, &super, 1, &fs->volume, NULL), 0);
+	c->fs = fs;
 	*t = (struct told){ .n = 0 };
 	c->opts.fold = tell;
 	c->opts.ctx = t;
@@ -48,6 +55,8 @@ static void end(struct check *c)
 	free(c->findings[CHECK_BLOCK_READ].at);
 	check_folds_release(c);
 	pthread_mutex_destroy(&c->lock);
+	volume_release(c->fs->volume);
+	free(c->fs);
 	free(c);
 }
 

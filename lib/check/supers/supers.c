@@ -95,8 +95,11 @@ static const char *differing_field(const struct disk_super *x, const struct disk
 static void report_super(const struct copies *on, enum check_code code, unsigned mirror, uint64_t at, const char *field,
 			 const uint64_t values[2], const char *message)
 {
-	check_report_at(on->c, code, &(struct check_location){ 0, 0, NULL, field, on->devid, at, values }, "%s %s",
-			super_mirror_names()[mirror], message);
+	const bool stale = code == CHECK_SUPER_STALE && volume_is_stale(on->c->fs->volume, on->devid);
+	const struct check_location where = { .field = field, .devid = on->devid, .physical = at, .values = values,
+					      .cause = stale ? BTRKIT_CAUSE_DEVICE_STALE : BTRKIT_CAUSE_OTHER };
+
+	check_report_at(on->c, code, &where, "%s %s", super_mirror_names()[mirror], message);
 }
 
 /* Whether a mirror is within the device size that the superblock records. Past that, there may be anything. */

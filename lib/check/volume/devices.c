@@ -174,6 +174,16 @@ static bool read_super(struct btrkit_io *io, struct super *ret)
 	return found;
 }
 
+static void report_missing(const struct volume_check *v, uint64_t devid)
+{
+	check_report_at(v->c, CHECK_DEVICE_MISSING,
+			&(struct check_location){ .tree = OID_CHUNK_TREE,
+						  .key = &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, devid),
+						  .devid = devid,
+						  .cause = BTRKIT_CAUSE_DEVICE_MISSING },
+			"device is missing");
+}
+
 static void verify_device(const struct volume_check *v, const struct dev_item *device)
 {
 	const struct volume *volume = v->c->fs->volume;
@@ -185,7 +195,7 @@ static void verify_device(const struct volume_check *v, const struct dev_item *d
 		if (volume_device(volume, i).devid == device->devid)
 			io = volume_device(volume, i).io;
 	if (!io) {
-		report_device(v, CHECK_DEVICE_MISSING, device->devid, NULL, NULL, "device is missing");
+		report_missing(v, device->devid);
 		return;
 	}
 	values[0] = device->total_bytes;
