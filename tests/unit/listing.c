@@ -108,7 +108,7 @@ static void a_directory_of_several_names_is_entered_once(void **state)
 	assert_string_equal(t.last + strlen(t.last) - strlen("has several names"), "has several names");
 }
 
-/* Directories without references, with two entries each: each directory is entered by the first entry that leads to it. */
+/* Directories without references, with two entries each: each one is entered by the first entry that leads to it. */
 static void a_directory_without_a_name_is_entered_once(void **state)
 {
 	struct hostile h;
