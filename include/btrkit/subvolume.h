@@ -53,7 +53,8 @@ int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_su
 
 /**
  * Calls @p fn once with the path of a subvolume from the top level, through all subvolumes above it. The path has no
- * leading slash; that of the top level is empty.
+ * leading slash; that of the top level is empty. Directories whose INODE_REF is lost are named by the entries that lead
+ * to them, for which all of the tree that has them is read.
  *
  * @param id	its objectid
  * @return 0; -ENOENT: no such subvolume, or it is in no directory; what @p fn returned; -EUCLEAN, -EIO, -ENXIO,

@@ -10,7 +10,8 @@
 #include "lib/check/path.h"
 #include "lib/check/state.h"
 
-static int hand_out_code(struct check *c, enum check_code code, const struct btrkit_check_code *public)
+static int hand_out_code(struct check *c, struct check_namer *namer, enum check_code code,
+			 const struct btrkit_check_code *public)
 {
 	const struct check_findings *l = &c->findings[code];
 	int ret = check_folds_hand_out(c, code, public);
@@ -18,7 +19,7 @@ static int hand_out_code(struct check *c, enum check_code code, const struct btr
 	c->result.findings[public->severity] += l->total;
 	for (size_t i = 0; !ret && i < l->n && c->opts.finding; i++) {
 		const struct check_finding *f = &l->at[i];
-		char *path = check_path(c, &f->what);
+		char *path = check_path(c, namer, &f->what);
 
 		ret = c->opts.finding(c->opts.ctx, &(struct btrkit_finding){ public, f->what, f->has_values, f->found,
 									     f->expected, path, f->times });
@@ -33,12 +34,14 @@ int check_hand_out(struct check *c)
 {
 	size_t n;
 	const struct btrkit_check_code *codes = btrkit_check_codes(&n);
+	struct check_namer namer = { 0 };
 	int ret = 0;
 
 	check_folds_settle(c);
 	if (check_failed(c))
 		return c->failed;
 	for (size_t i = 0; !ret && i < n; i++)
-		ret = hand_out_code(c, (enum check_code)i, &codes[i]);
+		ret = hand_out_code(c, &namer, (enum check_code)i, &codes[i]);
+	check_namer_end(&namer);
 	return ret;
 }

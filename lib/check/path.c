@@ -22,27 +22,45 @@ static bool first_name(struct cursor *cur, uint64_t inode, struct inode_ref *ret
 	return !inode_ref_next(&it, ret, NULL);
 }
 
-static char *path_of(struct btrkit_fs *fs, const struct tree_root *root, struct cursor *cur, uint64_t inode)
+/* Changes to the namer of a tree. It is kept, because what it does about lost names reads the whole tree. */
+static bool use_tree(struct check_namer *n, struct btrkit_fs *fs, const struct tree_root *root)
 {
-	struct path_namer *namer;
+	if (n->namer && n->root.id == root->id && n->root.bytenr == root->bytenr)
+		return true;
+	check_namer_end(n);
+	if (path_namer_create(fs, root, &n->namer, NULL))
+		return false;
+	path_namer_go_around(n->namer);
+	n->root = *root;
+	return true;
+}
+
+static char *path_of(struct check_namer *n, struct btrkit_fs *fs, const struct tree_root *root, struct cursor *cur,
+		     uint64_t inode)
+{
 	struct inode_ref name;
 	const char *path;
 	char *ret = NULL;
 	size_t len;
 
-	if (!first_name(cur, inode, &name) || path_namer_create(fs, root, &namer, NULL))
+	if (!first_name(cur, inode, &name) || !use_tree(n, fs, root))
 		return NULL;
 	/* A damaged name may contain a NUL, which would cut the path short. */
-	if (!path_namer_path(namer, name.parent, name.name, name.name_len, &path, &len, NULL) && len &&
+	if (!path_namer_path(n->namer, name.parent, name.name, name.name_len, &path, &len, NULL) && len &&
 	    !memchr(path, 0, len))
 		ret = calloc(1, len + 1);
 	if (ret)
 		memcpy(ret, path, len);
-	path_namer_destroy(namer);
 	return ret;
 }
 
-char *check_path(const struct check *c, const struct btrkit_error *what)
+void check_namer_end(struct check_namer *n)
+{
+	path_namer_destroy(n->namer);
+	*n = (struct check_namer){ 0 };
+}
+
+char *check_path(const struct check *c, struct check_namer *n, const struct btrkit_error *what)
 {
 	const struct check_root *root;
 	struct cursor cur;
@@ -56,7 +74,7 @@ char *check_path(const struct check *c, const struct btrkit_error *what)
 	if (!root)
 		return NULL;
 	cursor_init(&cur, c->fs, &root->root);
-	ret = path_of(c->fs, &root->root, &cur, what->key.objectid);
+	ret = path_of(n, c->fs, &root->root, &cur, what->key.objectid);
 	cursor_release(&cur);
 	return ret;
 }

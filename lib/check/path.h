@@ -4,7 +4,17 @@
 
 #include "lib/check/state.h"
 
-/* The path of the file that a finding is about, to be freed by the caller; NULL: none, or not known. */
-char *check_path(const struct check *c, const struct btrkit_error *what);
+/* The tree in which names were last looked up. Initially all 0. */
+struct check_namer {
+	struct path_namer *namer;
+	struct tree_root root;
+};
+
+/*
+ * The path of the file that a finding is about, to be freed by the caller; NULL: none, or not known. Directories on the
+ * way whose INODE_REF is lost are found by their entries.
+ */
+char *check_path(const struct check *c, struct check_namer *n, const struct btrkit_error *what);
+void check_namer_end(struct check_namer *n);
 
 #endif

@@ -53,6 +53,7 @@ static int prepend(struct btrkit_fs *fs, const struct place *place, char **path,
 	r = path_namer_create(fs, &parent.root, &namer, err);
 	if (r)
 		return r;
+	path_namer_go_around(namer);
 	r = path_namer_path(namer, place->ref.dirid, place->ref.name, place->ref.name_len, &more, &n, err);
 	if (!r && *len + n + 1 > PATH_BYTES_MAX)
 		r = err_corrupt(err, "name", "the path of a subvolume is longer than %u bytes", PATH_BYTES_MAX);

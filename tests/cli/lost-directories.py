@@ -5,13 +5,15 @@ entries of their parents, and whoever names files goes through them.
 
 BTRKIT is the program under test.
 """
+import json
 import os
 import re
+import struct
 import subprocess
 import tarfile
 import tempfile
 
-from tool import BTRKIT, run
+from tool import BTRKIT, crc32c, run
 
 DIRS, FILES = 12, 80
 LOST = 3, 7
@@ -100,11 +102,55 @@ def walks(whole, path):
             assert members[f'dir-{k:02}/{name(j)}'].islnk(), (k, j)
 
 
+def forget_bytes(path, inode):
+    """Set the count of bytes of an inode to 0, and correct the checksum of its leaf."""
+    leaf = next(leaf for leaf in leaves(path) if f'key ({inode} INODE_ITEM 0)' in leaf)
+    place = int(re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])[1])
+    with open(path, 'r+b') as f:
+        f.seek(place)
+        block = bytearray(f.read(16384))
+        for at in range(101, 101 + 25 * int(leaf.split()[2]), 25):
+            number_of, kind = struct.unpack_from('<QB', block, at)
+            if (str(number_of), kind) == (inode, 1):
+                struct.pack_into('<Q', block, 101 + struct.unpack_from('<I', block, at + 17)[0] + 24, 0)
+        struct.pack_into('<I', block, 0, crc32c(block[32:]))
+        f.seek(place)
+        f.write(block)
+
+
+def paths(whole, path):
+    """check, du --paths and list-subvolumes name what is below lost directories."""
+    host = f'{path}.host'
+    with open(host, 'wb') as f:
+        f.write(b'data' * 20000)
+    copy(whole, path)
+    edit(path, [f'put {host} dir-{k:02}/below/last/data' for k in LOST]
+         + [f'subvolume create dir-{k:02}/below/sub' for k in LOST] + [f'put {host} dir-{LOST[0]:02}/below/sub/in'])
+    before = run('du', '--paths', '--format=json', path)
+    assert before[::2] == (0, ''), before[2]
+    inodes = [number(path, f'dir-{k:02}/below/last/data') for k in LOST]
+    lose_directories(path)
+
+    def named(answer):
+        rows = [json.loads(line) for line in answer[1].splitlines()]
+        return {row['path'] for row in rows if isinstance(row.get('path'), str)}
+    after = run('du', '--paths', '--format=json', path)
+    assert after[0] == 1 and named(after) == named(before), named(before) ^ named(after)
+    wanted = {f'dir-{k:02}/below/sub' for k in LOST}
+    status, out, err = run('list-subvolumes', '--format=json', path)
+    assert wanted <= named((status, out)), (status, err)
+    for inode in inodes:
+        forget_bytes(path, inode)
+    status, out, err = run('check', '--format=json', path)
+    assert status and {f'dir-{k:02}/below/last/data' for k in LOST} <= named((status, out)), (out, err)
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         whole = f'{scratch}/whole.img'
         make(whole)
         walks(whole, f'{scratch}/walks.img')
+        paths(whole, f'{scratch}/paths.img')
 
 
 if __name__ == '__main__':

@@ -262,6 +262,8 @@ int paths_find_dirs(struct paths_work *pw, struct btrkit_error *err)
 	int ret = paths_read(pw, &(struct paths_reader){ read_leaf, read_end, gather }, err);
 	uint32_t first = 0;
 
+	if (!ret && pw->counted.reported.n)
+		ret = paths_find_lost(pw, err);
 	for (size_t i = 0; i < pw->num_subvolumes; i++) {
 		pw->subvolumes[i].first = first;
 		first += pw->subvolumes[i].num;

@@ -15,4 +15,8 @@ int paths_find_dirs(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST
  */
 uint32_t paths_find_dir(const struct paths_work *pw, const struct paths_subvolume *s, uint64_t inode, uint32_t *hint);
 
+/* In paths_lost.c: */
+/* Adds directories whose inode or INODE_REF is lost, for which the trees of all subvolumes are read. */
+int paths_find_lost(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 #endif
