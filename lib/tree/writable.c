@@ -115,6 +115,23 @@ static int check_missing(const struct volume *v, struct btrkit_error *err)
 	return 0;
 }
 
+/* A filesystem that was opened for writing has none. */
+static int check_stale(const struct volume *v, struct btrkit_error *err)
+{
+	for (size_t i = 0; i < volume_num_devices(v); i++) {
+		const uint64_t devid = volume_device(v, i).devid;
+
+		if (!volume_is_stale(v, devid))
+			continue;
+		(void)refuse("a device is stale", err);
+		err_at_devid(err, devid);
+		if (err)
+			err->unmirrored = volume_unmirrored(v, devid);
+		return err_because(err, BTRKIT_CAUSE_DEVICE_STALE, -EOPNOTSUPP);
+	}
+	return 0;
+}
+
 /*
  * New chunks may be placed up to the end of a device, as recorded in the chunk tree. Linux looks for the device with
  * the UUID there, so what is written to another one would not be part of the filesystem.
@@ -383,6 +400,8 @@ int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_
 
 	if (!ret)
 		ret = check_missing(fs->volume, err);
+	if (!ret)
+		ret = check_stale(fs->volume, err);
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = check_device(devices[i], err);
 	if (!ret)

@@ -176,6 +176,40 @@ def stale_profiles(scratch):
     found('BTR-DEVICE-MISSING', '; give it with --device', '--noscan', paths[0])
 
 
+def writers(scratch):
+    """What writes, or says what it would write, refuses missing and stale devices in one line, and writes nothing."""
+    paths = [f'{scratch}/{name}.img' for name in 'ghi']
+    for path in paths:
+        with open(path, 'wb') as f:
+            f.truncate(200 * M)
+    assert not run('mkfs', '-q', '-f', '-d', 'raid1c3', '-m', 'raid1c3', '-O', '^bgt', *paths)[0]
+    old = [read(path) for path in paths]
+    assert not run('edit', *(f'--device={path}' for path in paths[1:]), paths[0], 'mkdir', 'a')[0]
+    new = [read(path) for path in paths]
+    give, scrub = 'give each device with --device', 'mount it with all devices and run btrfs scrub'
+    for given, are_old, words in (([1], [], give), ([], [], give), ([1, 2], [1], scrub), ([1, 2], [2], scrub),
+                                  ([1, 2], [1, 2], scrub), ([1], [1], give), ([1, 2], [0], scrub)):
+        for i, path in enumerate(paths):
+            with open(path, 'wb') as f:
+                f.write((old if i in are_old else new)[i])
+        before = [read(path) for path in paths]
+        more = [f'--device={paths[i]}' for i in given] + [paths[0]]
+        undo = f'{scratch}/kept.undo'
+        for args in (['edit', *more, 'mkdir', 'b'], ['edit', f'--undo={undo}', *more, 'mkdir', 'b'],
+                     *(['space-cache', 'convert', f'--to={form}', *dry, *more] for form in ('v1', 'v2', 'none')
+                       for dry in ([], ['--dry-run'])),
+                     *(['space-cache', 'clear', form, *dry, *more] for form in ('v1', 'v2')
+                       for dry in ([], ['--dry-run']))):
+            says(words, *args)
+            assert not os.path.exists(undo), args
+        assert [read(path) for path in paths] == before
+
+
+def read(path):
+    with open(path, 'rb') as f:
+        return f.read()
+
+
 def old_mirror(scratch):
     path = f'{scratch}/old.img'
     with open(path, 'wb') as f:
@@ -209,7 +243,7 @@ def mounted(scratch):
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
-        for test in (no_superblock, partitions, damaged, stale, stale_profiles, old_mirror, mounted):
+        for test in (no_superblock, partitions, damaged, stale, stale_profiles, writers, old_mirror, mounted):
             test(scratch)
     print(f'{checks} failures with a next step')
     return 0
