@@ -243,8 +243,10 @@ class Plan:
     # What inodes say of themselves.
 
     def chmod(self):
+        """Not of links, which it follows."""
         mode = self.rng.choice((0o777, 0o755, 0o4755, 0o6755, 0o2755, 0o2640, 0o7000, 0, self.rng.randrange(0o10000)))
-        return b'chmod', b'%o' % mode, self.pick('dsfn', .1)
+        path = self.pick('dsfn', .1)
+        return b'chmod', b'%o' % mode, self.pick('dsfn', 0) if self.kinds.get(path) == 'l' else path
 
     def chown(self):
         ids = [b'%d' % self.rng.choice((0, 1, 70000, 4294967294)) for _ in range(2)]
