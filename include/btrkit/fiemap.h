@@ -58,7 +58,9 @@ struct btrkit_fiemap_sink {
 	/**
 	 * May be NULL. If it is set, extents are not merged: extents() is called with each row by itself, and then
 	 * owners() with all references to that extent, including the row's own, in order. Inline data has no
-	 * references.
+	 * references. With problem() set, of what cannot be read those that are known are passed, and problem() is
+	 * told once for each file of how many extents references are missing (since 0.2; before, the file ended
+	 * there).
 	 */
 	int (*owners)(void *ctx, const struct btrkit_reference *refs, size_t n);
 	/**

@@ -17,9 +17,9 @@
 #include "lib/fs/inode.h"
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"
-#include "lib/backref/references.h"
 #include "lib/backref/share.h"
-#include "lib/report/unknown_shares.h"
+#include "lib/report/extent_owners.h"
+#include "lib/report/unknown_refs.h"
 
 #define ROWS_MAX 1024
 #define STOPPED "stopped by the caller"
@@ -30,7 +30,7 @@ struct current_file {
 	bool regular;
 	bool announced; /* it was passed to the sink */
 	uint64_t size;
-	uint64_t maybe; /* extents of which it is not known whether they are shared */
+	uint64_t unknown[UNKNOWN_FACTS]; /* extents of which it is not known */
 	bool named;
 	uint64_t parent; /* from its first name */
 	size_t name_len;
@@ -41,7 +41,7 @@ struct listing {
 	struct btrkit_fs *fs;
 	const struct btrkit_fiemap_sink *sink;
 	struct btrkit_fiemap_stats *stats;
-	struct unknown_shares *unknown;
+	struct unknown_refs *unknown;
 	struct btrkit_error err; /* of the caller or, if the listing continues, of the next problem */
 	bool stopped;		 /* by the caller */
 	struct cursor cursor;
@@ -54,10 +54,10 @@ struct listing {
 	int share_ret;			 /* why it is known of nothing in the subvolume; 0: it is */
 	struct btrkit_error leaf_why, share_why;
 	struct current_file file;
-	struct btrkit_error maybe_why;	 /* of the first extent that file.maybe counts */
+	struct btrkit_error why[UNKNOWN_FACTS]; /* of the first extent that file.unknown counts */
 	struct btrkit_extent rows[ROWS_MAX];
 	size_t num_rows;
-	struct references refs; /* if the sink wants the owners of extents */
+	struct extent_owners owners; /* if the sink wants them */
 	uint64_t full_stripe_extent; /* with owners there is one row, of this extent; 0: inline data */
 };
 
@@ -126,14 +126,23 @@ static int announce(struct listing *l)
 	return ret;
 }
 
+static void count_unknown(struct listing *l, enum unknown_fact fact, const struct btrkit_error *why)
+{
+	if (!l->file.unknown[fact]++)
+		l->why[fact] = *why;
+}
+
 static int tell_owners(struct listing *l)
 {
+	struct extent_owners *o = &l->owners;
 	int ret = 0;
 
-	l->refs.n = 0;
+	o->refs.n = 0;
 	if (l->full_stripe_extent)
-		ret = references_load(&l->refs, l->full_stripe_extent, &l->err);
-	return ret ? ret : sink_result(l, l->sink->owners(l->sink->ctx, l->refs.at, l->refs.n));
+		ret = extent_owners_load(o, l->full_stripe_extent, &l->err);
+	if (ret > 0)
+		count_unknown(l, UNKNOWN_OWNERS, &o->what);
+	return ret < 0 ? ret : sink_result(l, l->sink->owners(l->sink->ctx, o->refs.at, o->refs.n));
 }
 
 /* Passes all rows except the last @keep to the sink. */
@@ -181,20 +190,23 @@ static int add_row(struct listing *l, const struct btrkit_extent *row, uint64_t 
 	return ret;
 }
 
-/* Reports that it is not known of some extents of the file whether they are shared. */
+/* Reports what is not known of some extents of the file. */
 static int add_unknown(struct listing *l)
 {
-	const uint64_t n = l->file.maybe;
-	struct btrkit_fiemap_file file;
-	int ret;
+	int ret = 0;
 
-	if (!n)
-		return 0;
-	l->file.maybe = 0;
-	/* Without a path if that is what cannot be read. */
-	(void)describe(l, &file, NULL);
-	ret = unknown_shares_add(l->unknown, &file, n, &l->maybe_why, &l->err);
-	l->stopped |= l->unknown->stopped;
+	for (unsigned fact = 0; !ret && fact < UNKNOWN_FACTS; fact++) {
+		const uint64_t n = l->file.unknown[fact];
+		struct btrkit_fiemap_file file;
+
+		if (!n)
+			continue;
+		l->file.unknown[fact] = 0;
+		/* Without a path if that is what cannot be read. */
+		(void)describe(l, &file, NULL);
+		ret = unknown_refs_add(l->unknown, (enum unknown_fact)fact, &file, n, &l->why[fact], &l->err);
+		l->stopped |= l->unknown->stopped;
+	}
 	return ret;
 }
 
@@ -217,8 +229,7 @@ static int maybe_shared(struct listing *l, int ret, const struct btrkit_error *w
 {
 	if (!may_go_on(l, ret))
 		return err_pass(&l->err, why, ret);
-	if (!l->file.maybe++)
-		l->maybe_why = *why;
+	count_unknown(l, UNKNOWN_SHARED, why);
 	*flags |= BTRKIT_EXTENT_MAYBE_SHARED;
 	return 0;
 }
@@ -454,7 +465,7 @@ static void add_counts(struct btrkit_fiemap_stats *stats, const struct share_ctx
 }
 
 static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint64_t inode,
-			  struct unknown_shares *unknown, struct btrkit_fiemap_stats *stats,
+			  struct unknown_refs *unknown, struct btrkit_fiemap_stats *stats,
 			  struct btrkit_error *err)
 {
 	const struct btrkit_fiemap_sink *sink = unknown->sink;
@@ -480,7 +491,7 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 		ret = 0;
 	}
 	if (!ret && sink->owners)
-		ret = references_init(&l->refs, fs, &l->err);
+		ret = extent_owners_init(&l->owners, fs, sink->problem != NULL, &l->err);
 	if (!ret)
 		ret = path_namer_create(fs, &s->root, &l->namer, &l->err);
 	if (!ret && sink->problem)
@@ -490,8 +501,7 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	add_counts(l->stats, &l->share);
 	path_namer_destroy(l->namer);
 	share_release(&l->share);
-	if (l->refs.fs)
-		references_release(&l->refs);
+	extent_owners_release(&l->owners);
 	cursor_release(&l->cursor);
 	err_pass(err, &l->err, ret);
 	free(l);
@@ -516,7 +526,7 @@ static int must_be_regular(struct btrkit_fs *fs, const struct inode_place *place
 int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, const struct btrkit_fiemap_sink *sink,
 		       struct btrkit_fiemap_stats *stats, struct btrkit_error *err)
 {
-	struct unknown_shares unknown = { .sink = sink };
+	struct unknown_refs unknown = { .sink = sink };
 	struct inode_place place;
 	struct subvolume s;
 	int ret;
@@ -532,7 +542,7 @@ int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, co
 		ret = subvolume_get(fs, place.root.id, &s, err);
 	if (!ret)
 		ret = list_subvolume(fs, &s, place.inode, &unknown, stats, err);
-	return unknown_shares_end(&unknown, ret, err);
+	return unknown_refs_end(&unknown, ret, err);
 }
 
 struct all {
@@ -555,7 +565,7 @@ static int lose_subvolumes(void *ctx, int ret, const struct btrkit_error *what)
 int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
 		      struct btrkit_error *err)
 {
-	struct unknown_shares unknown = { .sink = sink };
+	struct unknown_refs unknown = { .sink = sink };
 	struct all a = { sink, err };
 	struct subvolume s;
 	uint64_t last = 0;
@@ -570,5 +580,5 @@ int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sin
 			break;
 		last = s.root.id;
 	}
-	return unknown_shares_end(&unknown, ret < 0 ? ret : 0, err);
+	return unknown_refs_end(&unknown, ret < 0 ? ret : 0, err);
 }

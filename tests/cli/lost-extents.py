@@ -241,6 +241,49 @@ def lost_extent_tree(path, folder):
         assert [row for row in rows_of(path, '-a', '--noscan')[0] if row[0] == before[0][0]] == found
 
 
+def owners_of(path, *args):
+    """The owners of the extent at each offset, and the standard error."""
+    status, out, err = run('fiemap', '--owners', '--format=json', *args[:-1], path, *args[-1:])
+    rows = map(json.loads, out.splitlines()[1:])
+    assert status == bool(err), (status, err)
+    return {(row['inode'], row['logical']): sorted((owner['root'], owner['inode'], owner['offset'])
+                                                   for owner in row['owners'])
+            for row in rows if 'lost_from' not in row}, err
+
+
+def lost_owners(path, folder):
+    """With --owners, a file is listed to its end although leaves are lost that say who refers to its extents: first one
+    of the other file that does, then one of the extent tree, then the whole extent tree. One line says of how many
+    extents something is missing."""
+    with open(path, 'wb') as f:
+        f.truncate(200 << 20)
+    assert run('mkfs', '-q', '--rootdir', folder, path)[0] == 0
+    assert run('edit', path, 'clone', 'sparse', 'copy')[0] == 0
+    before, err = owners_of(path, 'sparse')
+    assert len(before) == SPARSE and all(len(owners) == 2 for owners in before.values()) and not err, err
+    of_copy = [leaf for leaf in leaves(path, 'copy', 2 * SPARSE * BLOCK) if leaf[2] - leaf[1] > 100 * BLOCK][2]
+    lose(path, of_copy[0])
+    found, err = owners_of(path, 'sparse')
+    # The extent tree names the other file and the offset, so only where the range ends there is not known.
+    count = sum(of_copy[1] <= offset < of_copy[2] for _, offset in before)
+    assert found == before and count > 20, (len(found), count)
+    assert err.count('\n') == 1 and f'; owners of {count} extents are missing' in err, (err, count)
+    assert re.search(r'; inode \d+ of subvolume 5 refers to the extent, but which of its bytes do is not', err), err
+    assert run('fiemap', '--owners', path, 'sparse')[1].count(b'\troot ') == 2 * SPARSE
+    texts = re.split(r'(?m)^(?:leaf|node) (?=\d+ )', run('dump-tree', '-t', '2', path)[1].decode())[1:]
+    inner = [text.split()[0] for text in texts if text.count('\titem ') == text.count(' EXTENT_ITEM ') > 0]
+    for block, some in ((inner[1], True), (texts[0].split()[0], False)):
+        lose(path, block)
+        found, err = owners_of(path, 'sparse')
+        none = [key for key in found if not found[key]]
+        assert list(found) == list(before) and none and some == (len(none) < len(found)), (len(found), len(none))
+        assert all(found[key] == before[key] for key in found if key not in none)
+        said = re.search(r'; owners of (\d+) extents are missing', err)
+        assert err.count('\n') == 2 and int(said[1]) >= len(none), (err, len(none))
+        everything, err = owners_of(path, '-a', '--noscan')
+        assert {key: owners for key, owners in everything.items() if key in before} == found, err
+
+
 def lost_data(path, scratch):
     """Single sectors, and sectors in a row, are lost likewise."""
     name, whole = 'big', bytes(i % 251 for i in range(3000000))
@@ -266,6 +309,7 @@ def main():
         lost_data(path, scratch)
         lost_leaves(path, scratch, files)
         lost_extent_tree(path, f'{scratch}/folder')
+        lost_owners(path, f'{scratch}/folder')
         lost_inodes(f'{scratch}/small', path)
 
 
