@@ -146,53 +146,6 @@ bool cmd_same_device(const char *a, const char *b);
 /* Whether a file is the device of a specification, which may select a part of it. */
 bool cmd_is_device(const char *file, const char *device);
 
-/* The devices of the filesystem of a command. */
-struct cmd_devices {
-	const char **at; /* the first is the argument, which the command stores there */
-	size_t n;
-	bool noscan;
-	bool no_links;	 /* PATH follows no symbolic links */
-};
-#define CMD_OPT_DEVICE 1000
-#define CMD_OPT_NOSCAN 1001
-#define CMD_OPT_NO_LINKS 1005
-/* For commands that take paths of files. */
-#define CMD_LINKS_OPTION { CMD_OPT_NO_LINKS, "no-dereference", NULL, "follow no symbolic links in PATH" }
-/* For commands that only open devices given as arguments. */
-#define CMD_NOSCAN_OPTION { CMD_OPT_NOSCAN, "noscan", NULL, "use only the given devices, do not look for others" }
-#define CMD_DEVICE_OPTIONS \
-	{ CMD_OPT_DEVICE, "device", "DEV", "also use this device of the same filesystem (repeatable)" }, \
-	CMD_NOSCAN_OPTION
-/* For commands that can start from roots other than the newest. */
-#define CMD_OPT_SUPER 's'
-#define CMD_OPT_BACKUP 1002
-#define CMD_OPT_TREE_ROOT 1003
-#define CMD_OPT_CHUNK_ROOT 1004
-#define CMD_START_OPTIONS \
-	{ CMD_OPT_SUPER, "super", "N", "start from copy N of the superblock: 0, 1 or 2" }, \
-	{ CMD_OPT_BACKUP, "backup", "N", "start from the backup roots in slot N, 0 to 3" }, \
-	{ CMD_OPT_TREE_ROOT, "tree-root", "BYTENR", "use the block at this address as root of the root tree" }, \
-	{ CMD_OPT_CHUNK_ROOT, "chunk-root", "BYTENR", "use the block at this address as root of the chunk tree" }
-
-/* In devices.c: */
-/* Handles the option just returned by getopt_long() if it is one of CMD_START_OPTIONS. @return whether it is */
-bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, int option);
-
-/* Allocates room for as many devices as there are arguments. @return 0; the exit status, after reporting a failure */
-int cmd_devices_begin(const struct command *cmd, int argc, struct cmd_devices *ret);
-/* Handles the option just returned by getopt_long() if it is one of those above. @return whether it is */
-bool cmd_devices_option(struct cmd_devices *d, int option);
-void cmd_devices_end(struct cmd_devices *d);
-/* Calls cmd_open(). */
-struct btrkit_fs *cmd_devices_open(const struct command *cmd, const struct cmd_devices *d,
-				   const struct btrkit_open_options *opts);
-/*
- * Like cmd_devices_open(), for commands that show files: prints a note if the log tree has newer contents, which Linux
- * would show.
- */
-struct btrkit_fs *cmd_files_open(const struct command *cmd, const struct cmd_devices *d);
-
-/* In open.c: */
 /*
  * Opens a filesystem on @n devices for reading, or reports the failure. Notes of the library go to stderr.
  * @scan: search for missing devices. @opts: may be NULL. @return NULL after a failure
@@ -296,5 +249,7 @@ int cmd_end(const struct command *cmd, const char *device, const struct cmd_outp
 
 /* Flushes and closes stdout. @return @status, or the status for failures after reporting one */
 int cmd_close_stdout(const struct command *cmd, int status);
+
+#include "cmd/devices.h"
 
 #endif

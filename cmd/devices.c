@@ -18,6 +18,8 @@ bool cmd_devices_option(struct cmd_devices *d, int option)
 		d->noscan = true;
 	else if (option == CMD_OPT_NO_LINKS)
 		d->no_links = true;
+	else if (option == CMD_OPT_DEGRADED)
+		d->degraded = true;
 	else
 		return false;
 	return true;

@@ -25,11 +25,20 @@ static bool has_option(const struct command *cmd, const char *name)
 
 static void BTRKIT_PRINTF(2, 3) add(struct cmd_next_step *step, const char *fmt, ...)
 {
+	const size_t used = strlen(step->text);
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(step->text, sizeof(step->text), fmt, args);
+	vsnprintf(step->text + used, sizeof(step->text) - used, fmt, args);
 	va_end(args);
+}
+
+/* Not if a chunk needs the devices: the error names one, or what has no copy elsewhere. */
+static void name_degraded(const struct command *cmd, const struct btrkit_error *err, struct cmd_next_step *step)
+{
+	if (has_option(cmd, "degraded") && !(err->places & BTRKIT_AT_LOGICAL) && !err->unmirrored)
+		add(step, ", or write without %s by --degraded",
+		    err->cause == BTRKIT_CAUSE_DEVICE_STALE ? "it" : "them");
 }
 
 /* How the command gets devices: by an option, as arguments, or from the machine, where it looks for them. */
@@ -107,6 +116,7 @@ const char *cmd_next_step(const struct command *cmd, const char *device, const s
 		break;
 	case BTRKIT_CAUSE_DEVICE_STALE:
 		print_stale_step(err->unmirrored, step->text, sizeof(step->text));
+		name_degraded(cmd, err, step);
 		break;
 	case BTRKIT_CAUSE_IN_USE:
 		add(step, "; unmount it first%s", has_option(cmd, "force") && !strcmp(cmd->name, "check") ?
@@ -114,6 +124,7 @@ const char *cmd_next_step(const struct command *cmd, const char *device, const s
 		break;
 	case BTRKIT_CAUSE_DEVICE_MISSING:
 		name_devices(cmd, step);
+		name_degraded(cmd, err, step);
 		break;
 	case BTRKIT_CAUSE_LOCKED:
 		add(step, "; wait for that program, which fuser or lsof names");

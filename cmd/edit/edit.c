@@ -26,6 +26,7 @@ static const struct cmd_option options[] = {
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "start paths from this subvolume (default: the top level)" },
 	{ OPT_UNDO, "undo", "FILE", "save what is overwritten in the new FILE, for btrkit undo" },
 	CMD_LINKS_OPTION,
+	CMD_DEGRADED_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -214,7 +215,9 @@ static int run(const struct command *cmd, int argc, char **argv)
 	if (call.op && req.commit_every)
 		cmd_usage_error(cmd, "--commit-every requires a script");
 	e.fs = cmd_open_write(cmd, req.devices.at, req.devices.n, !req.devices.noscan,
-			      BTRKIT_OPEN_WRITE | (e.no_links ? BTRKIT_OPEN_NO_LINKS : 0), req.undo);
+			      BTRKIT_OPEN_WRITE | (e.no_links ? BTRKIT_OPEN_NO_LINKS : 0) |
+				      (req.devices.degraded ? BTRKIT_OPEN_DEGRADED : 0),
+			      req.undo);
 	ret = e.fs ? edit(&req, &e, &call, &err) : 0;
 	if (ret)
 		say_failed(&req, &err);

@@ -20,6 +20,7 @@ static const struct cmd_option options[] = {
 	{ OPT_TO, "to", "v2|v1|none", "convert: the cache to use; the default is v2" },
 	{ OPT_DRY_RUN, "dry-run", NULL, "convert, clear: only print what would be changed" },
 	{ OPT_UNDO, "undo", "FILE", "convert, clear: save what is overwritten in the new FILE,\nfor btrkit undo" },
+	CMD_DEGRADED_OPTION,
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };

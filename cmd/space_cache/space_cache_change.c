@@ -99,7 +99,9 @@ int space_cache_change(const struct command *cmd, const struct space_cache_reque
 	int ret;
 
 	fs = cmd_open_write(cmd, req->devices.at, req->devices.n, !req->devices.noscan,
-			    req->dry_run ? 0 : BTRKIT_OPEN_WRITE, req->undo);
+			    (req->dry_run ? 0 : BTRKIT_OPEN_WRITE) |
+				    (req->devices.degraded ? BTRKIT_OPEN_DEGRADED : 0),
+			    req->undo);
 	if (!fs)
 		return EXIT_FAILED;
 	ret = change(req, fs, &done, &err);

@@ -20,12 +20,12 @@ enum btrkit_open_flags {
 	/** Read only the superblock copy super_mirror. */
 	BTRKIT_OPEN_SUPER_MIRROR = 1 << 0,
 	/**
-	 * Allow transactions: see transaction.h. All devices must be given, and should have been opened with
-	 * BTRKIT_IO_EXCLUSIVE. Filesystems that cannot be written are refused, with the reason in the message: a bad
-	 * primary superblock; a log tree; an unfinished balance, device replace or conversion; a seed device, or a
-	 * filesystem that was sprouted from one; a device with an older generation than the others; a device that is
-	 * smaller than the filesystem assumes; unknown features; and chunks that overlap on a device, end after it, or
-	 * contradict the device extents.
+	 * Allow transactions: see transaction.h. All devices must be given unless BTRKIT_OPEN_DEGRADED is, too, and
+	 * should have been opened with BTRKIT_IO_EXCLUSIVE. Filesystems that cannot be written are refused, with the
+	 * reason in the message: a bad primary superblock; a log tree; an unfinished balance, device replace or
+	 * conversion; a seed device, or a filesystem that was sprouted from one; a device with an older generation
+	 * than the others; a device that is smaller than the filesystem assumes; unknown features; and chunks that
+	 * overlap on a device, end after it, or contradict the device extents.
 	 */
 	BTRKIT_OPEN_WRITE = 1 << 1,
 	/**
@@ -50,7 +50,16 @@ enum btrkit_open_flags {
 	 * Follow no symbolic link in a path: one before a slash is not a directory, and one at the end is found itself.
 	 * Since: 0.2
 	 */
-	BTRKIT_OPEN_NO_LINKS = 1 << 6
+	BTRKIT_OPEN_NO_LINKS = 1 << 6,
+	/**
+	 * With BTRKIT_OPEN_WRITE: write also if devices are missing or stale, like Linux's mount option degraded. Each
+	 * chunk must tolerate as many missing devices as Linux demands: RAID1, RAID10 and RAID5 one, RAID1C3 and RAID6
+	 * two, RAID1C4 three, the others none. Stale devices are treated as missing: neither read nor written. What is
+	 * written is on the other devices only, so those that were missing are stale from then on. New chunks are
+	 * placed on the devices that are there, if they are too few for the profile with that of another one, as Linux
+	 * does. Ignored if all devices are there. Since: 0.2
+	 */
+	BTRKIT_OPEN_DEGRADED = 1 << 7
 };
 
 /** A copy that a read tried, or the result of rebuilding from parity. Since: 0.1 */

@@ -26,7 +26,7 @@ static int keep(struct btrkit_txn *txn, uint64_t logical, const void *data, size
 	return 0;
 }
 
-/* Writes one copy. @return 0; 1: there is no such copy; <0 */
+/* Writes one copy, except for parts on missing devices. @return 0; 1: there is no such copy; <0 */
 static int write_copy(struct btrkit_txn *txn, uint64_t logical, const uint8_t *data, size_t len, unsigned mirror,
 		      struct btrkit_error *err)
 {
@@ -38,6 +38,8 @@ static int write_copy(struct btrkit_txn *txn, uint64_t logical, const uint8_t *d
 
 		if (ret)
 			return ret;
+		if (!copy.io)
+			continue;
 		ret = btrkit_io_write(copy.io, copy.physical, data + done, (size_t)copy.length, err);
 		if (ret) {
 			err_at_device(err, copy.devid, copy.physical);

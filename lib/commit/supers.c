@@ -166,7 +166,7 @@ int commit_supers_make(struct btrkit_txn *txn, struct commit_supers **ret, struc
 	for (size_t i = 0; !r && i < n; i++) {
 		const struct volume_device device = volume_device(v, i);
 
-		if (device.state != VOLUME_LEAVING)
+		if (device.io && device.state != VOLUME_LEAVING)
 			r = make_device(txn, &common, &device, &s->devices[s->n++], &s->decoded, err);
 	}
 	if (r)
@@ -224,7 +224,7 @@ int commit_supers_check(const struct btrkit_fs *fs, struct btrkit_error *err)
 		int ret;
 
 		/* What is on a new device does not matter. */
-		if (d.state == VOLUME_JOINING)
+		if (!d.io || d.state == VOLUME_JOINING)
 			continue;
 		ret = btrkit_io_read(d.io, super_offset(0), &now, sizeof(now), err);
 

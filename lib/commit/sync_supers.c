@@ -68,7 +68,8 @@ int commit_sync_supers(struct btrkit_fs *fs, struct btrkit_error *err)
 	for (size_t i = 0; !ret && i < volume_num_devices(v); i++) {
 		const struct volume_device device = volume_device(v, i);
 
-		ret = sync_device(fs, &device, err);
+		if (device.io)
+			ret = sync_device(fs, &device, err);
 	}
 	return ret;
 }

@@ -45,7 +45,13 @@ int undo_witness_keep(struct btrkit_txn *txn, const struct space_group *g, const
 
 bool undo_witness_wanted(const struct btrkit_txn *txn)
 {
-	struct btrkit_io *io = volume_device(txn->fs->volume, 0).io;
+	const struct volume *v = txn->fs->volume;
 
-	return io && undo_below(io) != io;
+	for (size_t i = 0; i < volume_num_devices(v); i++) {
+		struct btrkit_io *io = volume_device(v, i).io;
+
+		if (io)
+			return undo_below(io) != io;
+	}
+	return false;
 }

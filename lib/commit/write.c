@@ -61,28 +61,37 @@ struct writing {
 	size_t num_pieces, pieces_size;
 };
 
-/* Adds a copy of a block, which striped profiles may divide into pieces. @return 0; 1: there is no such copy; <0 */
+static int grow(struct unit *u, struct btrkit_error *err)
+{
+	const size_t size = u->size ? 2 * u->size : 64;
+	struct block_copy *more = reallocarray(u->at, size, sizeof(*more));
+
+	if (!more)
+		return err_nomem(err);
+	u->at = more;
+	u->size = size;
+	return 0;
+}
+
+/*
+ * Adds a copy of a block, which striped profiles may divide into pieces. Those on missing devices are left out: a
+ * filesystem with missing devices is written only if each chunk has another copy.
+ * @return 0; 1: there is no such copy; <0
+ */
 static int add_copy(const struct volume *v, struct unit *u, const struct node *node, unsigned mirror,
 		    struct btrkit_error *err)
 {
 	for (uint32_t done = 0; done < node->size;) {
-		struct block_copy *more;
 		struct copy copy;
 		int ret = volume_map(v, node->bytenr + done, node->size - done, mirror, &copy, err);
 
+		if (!ret && copy.io && u->n == u->size)
+			ret = grow(u, err);
 		if (ret)
 			return ret;
-		if (u->n == u->size) {
-			const size_t size = u->size ? 2 * u->size : 64;
-
-			more = reallocarray(u->at, size, sizeof(*more));
-			if (!more)
-				return err_nomem(err);
-			u->at = more;
-			u->size = size;
-		}
-		u->at[u->n++] =
-			(struct block_copy){ copy.io, copy.devid, copy.physical, copy.length, node->data + done };
+		if (copy.io)
+			u->at[u->n++] = (struct block_copy){ copy.io, copy.devid, copy.physical, copy.length,
+							     node->data + done };
 		done += (uint32_t)copy.length;
 	}
 	return 0;
@@ -368,8 +377,11 @@ int commit_flush(struct btrkit_txn *txn, struct btrkit_error *err)
 
 	for (size_t i = 0; i < volume_num_devices(v); i++) {
 		const struct volume_device d = volume_device(v, i);
-		int ret = btrkit_io_flush(d.io, err);
+		int ret;
 
+		if (!d.io)
+			continue;
+		ret = btrkit_io_flush(d.io, err);
 		if (ret) {
 			err_at_device(err, d.devid, 0);
 			if (err)

@@ -39,6 +39,9 @@ static int find_device(const struct space *s, uint64_t devid, struct volume_devi
 		*ret = volume_device(s->fs->volume, i);
 	if (i == volume_num_devices(s->fs->volume) || ret->state == VOLUME_LEAVING)
 		return err_set(err, BTRKIT_INVALID, "there is no device %" PRIu64, devid);
+	if (!ret->io)
+		return err_because(err, BTRKIT_CAUSE_DEVICE_MISSING,
+				   err_set(err, BTRKIT_UNSUPPORTED, "device %" PRIu64 " is missing", devid));
 	return 0;
 }
 
@@ -197,7 +200,7 @@ static int find_other(struct space *s, uint64_t devid, struct disk_dev_item *ret
 	for (size_t i = 0; i < volume_num_devices(s->fs->volume); i++) {
 		const struct volume_device d = volume_device(s->fs->volume, i);
 
-		if (d.devid != devid && d.state != VOLUME_LEAVING)
+		if (d.io && d.devid != devid && d.state != VOLUME_LEAVING)
 			return space_read_device(s, d.devid, ret, err);
 	}
 	return err_set(err, BTRKIT_BUSY, "device %" PRIu64 " is the last", devid);

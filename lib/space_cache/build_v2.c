@@ -81,7 +81,7 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 		/* In striped profiles, a block may be split. */
 		for (uint32_t done = 0; !ret && done < size; done += (uint32_t)copy.length) {
 			ret = volume_map(fs->volume, bytenr + done, size - done, mirror, &copy, err);
-			if (!ret)
+			if (!ret && copy.io)
 				ret = write_copy(b, &copy, (const uint8_t *)block + done, err);
 		}
 	}
@@ -104,9 +104,12 @@ static int create_writers(struct build *b, struct btrkit_error *err)
 	b->batches = calloc(b->num_devices, sizeof(*b->batches));
 	if (!b->batches)
 		return err_nomem(err);
-	for (size_t i = 0; !ret && i < b->num_devices; i++)
-		ret = io_batch_create(volume_device(b->cv->fs->volume, i).io, BATCH_BYTES / b->num_devices,
-				      &b->batches[i], err);
+	for (size_t i = 0; !ret && i < b->num_devices; i++) {
+		struct btrkit_io *io = volume_device(b->cv->fs->volume, i).io;
+
+		if (io)
+			ret = io_batch_create(io, BATCH_BYTES / b->num_devices, &b->batches[i], err);
+	}
 	return ret;
 }
 
@@ -118,7 +121,8 @@ static int finish_writers(struct build *b, struct btrkit_error *err)
 	stats->writes += full_stripe_written(b->full_stripes).writes;
 	stats->bytes_written += full_stripe_written(b->full_stripes).bytes;
 	for (size_t i = 0; !ret && i < b->num_devices; i++)
-		ret = blame(b, i, io_batch_drain(b->batches[i], err), err);
+		if (b->batches[i])
+			ret = blame(b, i, io_batch_drain(b->batches[i], err), err);
 	return ret ? ret : space_close_full_stripes(b->txn->space, err);
 }
 

@@ -22,7 +22,7 @@ static int check_call(const struct conversion *cv, struct btrkit_error *err)
 	if (cv->fs->super_mirror)
 		return err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: the primary superblock is not used");
 	/* A dry run fails for the same reasons as the conversion would. */
-	return fs_check_write(cv->fs, NULL, 0, err);
+	return fs_check_write(cv->fs, false, err);
 }
 
 struct look {

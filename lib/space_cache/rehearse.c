@@ -34,7 +34,10 @@ static int cover(const struct btrkit_fs *fs, struct btrkit_io **ios, size_t *n, 
 
 static int open_covered(const struct btrkit_fs *fs, struct btrkit_fs **ret, struct btrkit_error *err)
 {
-	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE, .cache_bytes = CACHE_BYTES };
+	const struct btrkit_open_options opts = {
+		.flags = BTRKIT_OPEN_WRITE | (fs->degraded ? BTRKIT_OPEN_DEGRADED : 0),
+		.cache_bytes = CACHE_BYTES,
+	};
 	struct btrkit_io **ios = calloc(volume_num_devices(fs->volume), sizeof(struct btrkit_io *));
 	size_t n = 0;
 	int r;

@@ -20,7 +20,7 @@
 #include "lib/volume/super_place.h"
 #include "lib/volume/volume.h"
 
-#define FLAGS_KNOWN ((BTRKIT_OPEN_NO_LINKS << 1) - 1)
+#define FLAGS_KNOWN ((BTRKIT_OPEN_DEGRADED << 1) - 1)
 #define CACHE_BYTES_DEFAULT (64u << 20)
 
 void open_note(const struct btrkit_open_options *opts, const char *fmt, ...)
@@ -170,7 +170,7 @@ static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_er
 					 .nodesize = fs->geometry.nodesize,
 					 .sectorsize = fs->geometry.sectorsize };
 	memcpy(fs->rules.fsid, fs->super.metadata_uuid, sizeof(fs->rules.fsid));
-	if (opts->flags & BTRKIT_OPEN_WRITE && m->n < fs->super.num_devices)
+	if (members_write_whole(opts) && m->n < fs->super.num_devices)
 		return err_because(err, BTRKIT_CAUSE_DEVICE_MISSING,
 				   err_set(err, BTRKIT_UNSUPPORTED,
 					   "filesystem has %" PRIu64 " devices, %zu given: all are needed for writing",
@@ -213,6 +213,8 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 		return r;
 	volume_watch(fs->volume, opts->bad_read, opts->bad_read_ctx);
 	members_mark_stale(m, fs);
+	if (opts->flags & BTRKIT_OPEN_DEGRADED)
+		members_leave_stale(m, fs);
 	r = start_roots(fs, opts, err);
 	if (!r)
 		r = chunks_read(fs, opts, err);
@@ -227,7 +229,7 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 	note_half_done(fs, opts);
 	members_note_missing(m, fs);
 	if (opts->flags & BTRKIT_OPEN_WRITE) {
-		r = fs_check_write(fs, m->devices, m->n, err);
+		r = fs_check_write(fs, true, err);
 		fs->writable = !r;
 	}
 	return r;
@@ -287,6 +289,8 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 	m.supers = calloc(n, sizeof(*m.supers));
 	if (fs)
 		fs->no_links = m.opts->flags & BTRKIT_OPEN_NO_LINKS;
+	if (fs)
+		fs->degraded = m.opts->flags & BTRKIT_OPEN_DEGRADED;
 	r = fs && m.supers ? open_members(fs, &m, err) : err_nomem(err);
 	free(m.supers);
 	if (!r) {

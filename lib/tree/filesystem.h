@@ -47,6 +47,7 @@ struct btrkit_fs {
 	unsigned super_mirror; /* superblock copy in use: 0 is the primary */
 	bool writable;	       /* opened for writing */
 	bool no_links;	       /* paths do not follow symbolic links */
+	bool degraded;	       /* may be written without some of its devices */
 	struct item_ctx items; /* owner 0 */
 	struct node_rules rules;
 	uint8_t (*seeds)[UUID_SIZE]; /* further fsids that @rules accepts, or NULL */

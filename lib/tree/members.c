@@ -86,6 +86,11 @@ static int refuse_twice(const struct members *m, size_t i, size_t j, struct btrk
 		       copy ? "" : ", which is a copy from another time");
 }
 
+bool members_write_whole(const struct btrkit_open_options *opts)
+{
+	return (opts->flags & (BTRKIT_OPEN_WRITE | BTRKIT_OPEN_DEGRADED)) == BTRKIT_OPEN_WRITE;
+}
+
 int members_choose(struct members *m, struct btrkit_error *err)
 {
 	m->chosen = 0;
@@ -271,7 +276,7 @@ int members_tell_stale(const struct members *m, const struct btrkit_fs *fs, stru
 		if (!is_stale(m, i))
 			continue;
 		volume_find_unmirrored(fs->volume, i);
-		if (m->opts->flags & BTRKIT_OPEN_WRITE)
+		if (members_write_whole(m->opts))
 			return refuse_stale(m, fs, i, err);
 		what.places = BTRKIT_AT_DEVID;
 		what.devid = m->supers[i].devid;
@@ -281,6 +286,13 @@ int members_tell_stale(const struct members *m, const struct btrkit_fs *fs, stru
 		open_note_device(m->opts, &what);
 	}
 	return 0;
+}
+
+void members_leave_stale(const struct members *m, const struct btrkit_fs *fs)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (volume_is_stale(fs->volume, m->supers[i].devid))
+			volume_leave_out(fs->volume, i);
 }
 
 /* Maximum number of missing devices whose numbers are noted. */

@@ -33,11 +33,15 @@ int members_admit_seeds(const struct members *m, struct btrkit_fs *fs, struct bt
  */
 int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Whether options demand that all devices are there and in step. */
+bool members_write_whole(const struct btrkit_open_options *opts);
 /* Marks stale devices, which missed the last writes, to be read last. */
 void members_mark_stale(const struct members *m, const struct btrkit_fs *fs);
 /* Notes each stale device, when the chunks are known. @return 0; -EOPNOTSUPP: for writing */
 int members_tell_stale(const struct members *m, const struct btrkit_fs *fs,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Treats stale devices as missing. */
+void members_leave_stale(const struct members *m, const struct btrkit_fs *fs);
 /* Notes in one line which devices are missing, and how much cannot be read without them. */
 void members_note_missing(const struct members *m, const struct btrkit_fs *fs);
 

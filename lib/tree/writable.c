@@ -85,6 +85,8 @@ static int check_device(struct btrkit_io *io, struct btrkit_error *err)
 	uint64_t total;
 	int ret;
 
+	if (!io)
+		return 0;
 	ret = io_zone(io, 0, &zone, err);
 	if (ret <= 0)
 		return ret ? ret : refuse("zoned device", err);
@@ -103,15 +105,42 @@ static int check_device(struct btrkit_io *io, struct btrkit_error *err)
 	return 0;
 }
 
-/* There may be more devices than in the superblock's count. Chunks on missing devices cannot be written. */
-static int check_missing(const struct volume *v, struct btrkit_error *err)
+static int refuse_missing(uint64_t devid, struct btrkit_error *err)
 {
-	for (size_t i = 0; i < volume_num_devices(v); i++)
-		if (!volume_device(v, i).io) {
-			(void)refuse("a device is missing", err);
-			err_at_devid(err, volume_device(v, i).devid);
-			return err_because(err, BTRKIT_CAUSE_DEVICE_MISSING, -EOPNOTSUPP);
-		}
+	err_at_devid(err, devid);
+	return err_because(err, BTRKIT_CAUSE_DEVICE_MISSING, -EOPNOTSUPP);
+}
+
+static int check_degraded(const struct volume *v, uint64_t devid, struct btrkit_error *err)
+{
+	for (size_t i = 0; i < volume_num_chunks(v); i++) {
+		const struct volume_chunk *c = volume_chunk(v, i);
+
+		if (volume_chunk_writable(v, i))
+			continue;
+		err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: too many devices of a %s chunk are missing",
+			raid_profile_find(c->type)->name);
+		err_at_logical(err, c->logical);
+		return refuse_missing(devid, err);
+	}
+	return 0;
+}
+
+/* There may be more devices than in the superblock's count. */
+static int check_missing(const struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	const struct volume *v = fs->volume;
+
+	for (size_t i = 0; i < volume_num_devices(v); i++) {
+		const struct volume_device d = volume_device(v, i);
+
+		if (d.io)
+			continue;
+		if (fs->degraded)
+			return check_degraded(v, d.devid, err);
+		(void)refuse("a device is missing", err);
+		return refuse_missing(d.devid, err);
+	}
 	return 0;
 }
 
@@ -141,6 +170,8 @@ static int check_device_item(const struct volume_device *device, const struct de
 	struct disk_super disk;
 	int ret;
 
+	if (!device->io)
+		return 0;
 	if (d->total_bytes > device->io->size)
 		return err_corrupt(err, "total_bytes",
 				   "device of %" PRIu64 " bytes, but the filesystem uses %" PRIu64,
@@ -249,7 +280,8 @@ static int check_places(const struct volume *v, const struct lying *at, size_t n
 {
 	for (size_t i = 0; i < n; i++) {
 		const bool last = i + 1 == n || at[i + 1].device != at[i].device;
-		const uint64_t end = last ? volume_device(v, at[i].device).io->size : at[i + 1].start;
+		const struct btrkit_io *io = volume_device(v, at[i].device).io;
+		const uint64_t end = !last ? at[i + 1].start : io ? io->size : UINT64_MAX;
 
 		if (at[i].start <= end && at[i].length <= end - at[i].start)
 			continue;
@@ -394,16 +426,16 @@ static int check_quotas(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n, struct btrkit_error *err)
+int fs_check_write(struct btrkit_fs *fs, bool devices, struct btrkit_error *err)
 {
 	int ret = features_check_write(&fs->super, err);
 
 	if (!ret)
-		ret = check_missing(fs->volume, err);
-	if (!ret)
+		ret = check_missing(fs, err);
+	if (!ret && !fs->degraded)
 		ret = check_stale(fs->volume, err);
-	for (size_t i = 0; !ret && i < n; i++)
-		ret = check_device(devices[i], err);
+	for (size_t i = 0; !ret && devices && i < volume_num_devices(fs->volume); i++)
+		ret = check_device(volume_device(fs->volume, i).io, err);
 	if (!ret)
 		ret = check_chunk_tree(fs, err);
 	if (!ret)

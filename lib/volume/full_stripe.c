@@ -77,7 +77,7 @@ static int make_parity(struct full_stripe_writer *w, struct btrkit_error *err)
 	return ret;
 }
 
-/* Writes the pending full stripes of one stripe. */
+/* Writes the pending full stripes of one stripe, unless its device is missing: parity will rebuild it. */
 static int write_stripe(struct full_stripe_writer *w, unsigned stripe, struct btrkit_error *err)
 {
 	const struct volume_stripe *s = &w->chunk->stripes[stripe];
@@ -87,9 +87,8 @@ static int write_stripe(struct full_stripe_writer *w, unsigned stripe, struct bt
 	int ret;
 
 	if (!io)
-		ret = err_set(err, BTRKIT_INVALID, "cannot write a full stripe with parity without device %" PRIu64,
-			      s->devid);
-	else if (w->reserve)
+		return 0;
+	if (w->reserve)
 		ret = btrkit_io_reserve(io, physical, bytes, err);
 	else
 		ret = btrkit_io_write(io, physical, strip(w, stripe, 0), bytes, err);

@@ -60,6 +60,16 @@ void volume_set_stale(struct volume *v, size_t device)
 	v->some_stale = true;
 }
 
+void volume_leave_out(struct volume *v, size_t device)
+{
+	struct device *d = &v->devices[device];
+
+	if (!d->is.io)
+		return;
+	d->left_out = d->is.io;
+	d->is.io = NULL;
+}
+
 bool volume_is_stale(const struct volume *v, uint64_t devid)
 {
 	for (size_t i = 0; v->some_stale && i < v->num_devices; i++)
@@ -80,10 +90,16 @@ struct volume *volume_release(struct volume *v)
 	return NULL;
 }
 
+static void close_device(struct device *d)
+{
+	btrkit_io_close(d->is.io);
+	btrkit_io_close(d->left_out);
+}
+
 struct volume *volume_destroy(struct volume *v)
 {
 	for (size_t i = 0; v && i < v->num_devices; i++)
-		btrkit_io_close(v->devices[i].is.io);
+		close_device(&v->devices[i]);
 	return volume_release(v);
 }
 
@@ -339,6 +355,18 @@ uint64_t volume_unmirrored(const struct volume *v, uint64_t devid)
 		if (v->devices[i].is.devid == devid)
 			return v->devices[i].unmirrored;
 	return 0;
+}
+
+bool volume_chunk_writable(const struct volume *v, size_t i)
+{
+	const struct volume_chunk *c = v->chunks[i];
+	const struct raid_profile *p = raid_profile_find(c->type);
+	const unsigned tolerated = p->parity ? p->parity : p->flag == BG_DUP ? 0 : p->copies - 1u;
+	unsigned missing = 0;
+
+	for (unsigned s = 0; s < c->num_stripes; s++)
+		missing += !v->devices[c->stripes[s].device].is.io;
+	return missing <= tolerated;
 }
 
 int volume_find(const struct volume *v, uint64_t logical, uint64_t len, const struct volume_chunk **ret,

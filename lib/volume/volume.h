@@ -27,6 +27,8 @@ int volume_create(struct btrkit_io *const *devices, const struct super *supers, 
 void volume_set_stale(struct volume *v, size_t device);
 /* Whether the device of that number is known to be stale. */
 bool volume_is_stale(const struct volume *v, uint64_t devid);
+/* Treats a device as missing from now on. It remains open, and is closed or released with the volume. */
+void volume_leave_out(struct volume *v, size_t device);
 /* Sets the callback for copies that could not be used. */
 void volume_watch(struct volume *v, btrkit_bad_read_fn bad_read, void *ctx);
 /* Frees the volume and closes the devices. @v may be NULL. */
@@ -75,6 +77,8 @@ size_t volume_num_chunks(const struct volume *v);
 const struct volume_chunk *volume_chunk(const struct volume *v, size_t i);
 /* Whether the whole chunk can be read despite missing devices. */
 bool volume_chunk_reachable(const struct volume *v, size_t i);
+/* Whether Linux writes to the chunk despite missing devices: it counts them, whichever stripes they have. */
+bool volume_chunk_writable(const struct volume *v, size_t i);
 /*
  * Types and profiles, with BG_SINGLE, of the chunks on a stale device that cannot be read without stale devices.
  * volume_find_unmirrored() finds them, when all stale devices are marked and all chunks added.
@@ -119,7 +123,7 @@ bool volume_device_in_use(const struct volume *v, uint64_t devid);
 
 /* Says that no new chunks are placed on a device, or that they are. */
 void volume_set_closed(struct volume *v, size_t i, bool closed);
-/* Whether new chunks are placed on a device: not if it is closed, leaves, or does not exist. */
+/* Whether new chunks are placed on a device: not if it is closed, leaves, is missing, or does not exist. */
 bool volume_takes_chunks(const struct volume *v, uint64_t devid);
 
 /* One copy of a range. */

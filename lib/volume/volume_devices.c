@@ -46,7 +46,8 @@ bool volume_takes_chunks(const struct volume *v, uint64_t devid)
 {
 	for (size_t i = 0; i < v->num_devices; i++)
 		if (v->devices[i].is.devid == devid)
-			return !v->devices[i].closed && v->devices[i].is.state != VOLUME_LEAVING;
+			return v->devices[i].is.io && !v->devices[i].closed &&
+			       v->devices[i].is.state != VOLUME_LEAVING;
 	return false;
 }
 

@@ -14,6 +14,7 @@ struct device {
 	bool stale;  /* other devices were written later */
 	bool closed; /* no chunks are placed here */
 	uint64_t unmirrored; /* of a stale device: see volume_find_unmirrored() */
+	struct btrkit_io *left_out; /* NULL, or the device, which is treated as missing */
 	/* Updated by many threads. */
 	atomic_uint_fast64_t read_errors, damaged;
 };

@@ -113,11 +113,12 @@ def stale(scratch):
     assert not run('edit', f'--device={paths[1]}', paths[0], 'mkdir', 'a')[0]
     with open(paths[1], 'wb') as f:
         f.write(before)
-    says('the filesystem has 2; mount it with all devices and run btrfs scrub', 'edit', f'--device={paths[1]}',
+    says('the filesystem has 2; mount it with all devices and run btrfs scrub, or write without it by --degraded',
+         'edit', f'--device={paths[1]}', paths[0], 'mkdir', 'b')
+    says('all are needed for writing; give each device with --device, or write without them by --degraded', 'edit',
          paths[0], 'mkdir', 'b')
-    says('all are needed for writing; give each device with --device', 'edit', paths[0], 'mkdir', 'b')
-    says('a device is missing, device 2; give each device with --device', 'space-cache', 'clear', 'v1', '--dry-run',
-         paths[0])
+    says('a device is missing, device 2; give each device with --device, or write without them by --degraded',
+         'space-cache', 'clear', 'v1', '--dry-run', paths[0])
     status, out, err = run('ls', f'--device={paths[1]}', paths[0])
     assert not status and out == b'a\n' and err.count('\n') == 1, (status, out, err)
     said = 'device 2 is stale: it has generation 1, the filesystem 2; mount it with all devices and run btrfs scrub\n'
