@@ -171,7 +171,8 @@ def stale_profiles(scratch):
         with open(used[old], 'wb') as f:
             f.write(before)
         found('BTR-SUPER-STALE', words, *used)
-        says(words[2:], 'edit', *devices, used[0], 'mkdir', 'b')
+        without = ', or write without it by --degraded' if words == scrub else ''
+        says(words[2:] + without, 'edit', *devices, used[0], 'mkdir', 'b')
         err = run('check', *used)[2]
         assert err.endswith(words + '\n'), err
     found('BTR-DEVICE-MISSING', '; give it with --device', '--noscan', paths[0])
@@ -187,7 +188,8 @@ def writers(scratch):
     old = [read(path) for path in paths]
     assert not run('edit', *(f'--device={path}' for path in paths[1:]), paths[0], 'mkdir', 'a')[0]
     new = [read(path) for path in paths]
-    give, scrub = 'give each device with --device', 'mount it with all devices and run btrfs scrub'
+    give = 'give each device with --device, or write without them by --degraded'
+    scrub = 'mount it with all devices and run btrfs scrub, or write without it by --degraded'
     for given, are_old, words in (([1], [], give), ([], [], give), ([1, 2], [1], scrub), ([1, 2], [2], scrub),
                                   ([1, 2], [1, 2], scrub), ([1], [1], give), ([1, 2], [0], scrub)):
         for i, path in enumerate(paths):
