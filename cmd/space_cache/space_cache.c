@@ -74,7 +74,8 @@ static enum action action_of(const struct command *cmd, const char *s)
 }
 
 /* Refuses options that do not apply to the action. */
-static void check_options(const struct command *cmd, const char *name, enum action action, const bool *given)
+static void check_options(const struct command *cmd, const char *name, enum action action, const bool *given,
+			  const struct cmd_devices *devices)
 {
 	static const struct {
 		int option;
@@ -92,6 +93,8 @@ static void check_options(const struct command *cmd, const char *name, enum acti
 			cmd_usage_error(cmd, "%s cannot be used with '%s'", rules[i].name, name);
 	if (given[OPT_DRY_RUN - OPT_FORMAT] && given[OPT_UNDO - OPT_FORMAT])
 		cmd_usage_error(cmd, "--undo and --dry-run cannot be combined");
+	if (devices->degraded && action == STATUS)
+		cmd_usage_error(cmd, "--degraded cannot be used with '%s'", name);
 }
 
 static void parse_options(const struct command *cmd, int argc, char **argv, struct space_cache_request *req,
@@ -126,7 +129,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	parse_options(cmd, argc, argv, &req, given);
 	cmd_check_args(cmd, argc, 1, -1);
 	action = action_of(cmd, argv[optind]);
-	check_options(cmd, argv[optind], action, given);
+	check_options(cmd, argv[optind], action, given, &req.devices);
 	req.clear = action == CLEAR;
 	cmd_check_args(cmd, argc, 2 + req.clear, 2 + req.clear);
 	if (req.clear)

@@ -52,12 +52,12 @@ enum btrkit_open_flags {
 	 */
 	BTRKIT_OPEN_NO_LINKS = 1 << 6,
 	/**
-	 * With BTRKIT_OPEN_WRITE: write also if devices are missing or stale, like Linux's mount option degraded. Each
-	 * chunk must tolerate as many missing devices as Linux demands: RAID1, RAID10 and RAID5 one, RAID1C3 and RAID6
-	 * two, RAID1C4 three, the others none. Stale devices are treated as missing: neither read nor written. What is
-	 * written is on the other devices only, so those that were missing are stale from then on. New chunks are
-	 * placed on the devices that are there, if they are too few for the profile with that of another one, as Linux
-	 * does. Ignored if all devices are there. Since: 0.2
+	 * With BTRKIT_OPEN_WRITE, or for a dry run: write also if devices are missing or stale, like Linux's mount
+	 * option degraded. Each chunk must tolerate as many missing devices as Linux demands: RAID1, RAID10 and RAID5
+	 * one, RAID1C3 and RAID6 two, RAID1C4 three, the others none. Stale devices are treated as missing: neither
+	 * read nor written. What is written is on the other devices only, so those that were missing are stale from
+	 * then on. New chunks are placed on the devices that are there, if they are too few for the profile with that
+	 * of another one, as Linux does. Ignored if all devices are there. Since: 0.2
 	 */
 	BTRKIT_OPEN_DEGRADED = 1 << 7
 };

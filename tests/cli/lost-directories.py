@@ -9,19 +9,14 @@ import json
 import os
 import re
 import struct
-import subprocess
 import tarfile
 import tempfile
 
-from tool import BTRKIT, crc32c, run
+from lost_leaves import copy, edit, leaves, lose, number
+from tool import crc32c, run
 
 DIRS, FILES = 12, 80
 LOST = 3, 7
-
-
-def edit(path, script):
-    done = subprocess.run([BTRKIT, 'edit', path], input='\n'.join(script).encode(), capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def name(j):
@@ -41,26 +36,6 @@ def make(path):
     script += [f'ln file-{j:03} dir-{k:02}/{name(j)}' for k in range(DIRS) for j in range(FILES)]
     script += [f'mkdir dir-{k:02}/below' for k in range(DIRS)] + [f'mkdir dir-{k:02}/below/last' for k in range(DIRS)]
     edit(path, script)
-
-
-def leaves(path):
-    return re.split(r'(?m)^leaf (?=\d+ items)', run('dump-tree', '-t', '5', path)[1].decode())[1:]
-
-
-def lose(path, leaf):
-    place = re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
-    with open(path, 'r+b') as f:
-        f.seek(int(place[1]) + 4000)
-        f.write(b'damage')
-
-
-def copy(path, to):
-    subprocess.run(['cp', '--sparse=always', path, to], check=True)
-    return to
-
-
-def number(path, of):
-    return re.match(r'\s*(\d+)', run('ls', '-di', path, of)[1].decode())[1]
 
 
 def lose_directories(path):

@@ -9,22 +9,19 @@ import subprocess
 import tarfile
 import tempfile
 
+from lost_leaves import leaves, lose
 from tool import BTRKIT, digest, run
 
 NAMES = 2000
 STEP = 'btrkit check lists all damage'
 
 
-def lose(path, kind, place=0.5):
+def lose_one(path, kind, place=0.5):
     """Damage one of the leaves that have only items of this kind, by default the middle one, and return its dump."""
-    leaves = re.split(r'(?m)^leaf (?=\d+ items)', run('dump-tree', '-t', '5', path)[1].decode())[1:]
-    inner = [leaf for leaf in leaves if leaf.count(f' {kind} ') == leaf.count('\titem ')]
+    inner = [leaf for leaf in leaves(path) if leaf.count(f' {kind} ') == leaf.count('\titem ')]
     assert len(inner) > 2, len(inner)
     leaf = inner[int(len(inner) * place)]
-    place = re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
-    with open(path, 'r+b') as f:
-        f.seek(int(place[1]) + 4000)
-        f.write(b'damage')
+    lose(path, leaf)
     return leaf
 
 
@@ -43,7 +40,7 @@ def make(scratch):
     for kind in 'DIR_INDEX', 'DIR_ITEM':
         path = f'{scratch}/{kind}.img'
         subprocess.run(['cp', '--sparse=always', whole, path], check=True)
-        made[kind] = path, re.findall(r'name: (name-\d+)', lose(path, kind))
+        made[kind] = path, re.findall(r'name: (name-\d+)', lose_one(path, kind))
     return made
 
 
@@ -145,7 +142,7 @@ def links(scratch):
     items = run('dump-tree', '-t', '5', path)[1].decode().split('\titem ')
     extended = {name for item in items if ' INODE_EXTREF ' in item.split('\n')[0]
                 for name in re.findall(r'name: (link-\d+)', item)}
-    lost = re.findall(r'name: (\S+)', lose(path, 'DIR_INDEX', place=0.8))
+    lost = re.findall(r'name: (\S+)', lose_one(path, 'DIR_INDEX', place=0.8))
     assert extended & set(lost), 'none with INODE_EXTREF is lost'
     assert subvolumes & set(lost), 'no subvolume is lost'
     name = f'd/{sorted(subvolumes & set(lost))[0]}'
@@ -205,7 +202,7 @@ def only_references(scratch, made):
     path, other = f'{scratch}/only.img', f'{scratch}/only.links.img'
     subprocess.run(['cp', '--sparse=always', made['DIR_INDEX'][0], path], check=True)
     lost = set(made['DIR_INDEX'][1])
-    both = lost & set(re.findall(r'name: (name-\d+)', lose(path, 'DIR_ITEM')))
+    both = lost & set(re.findall(r'name: (name-\d+)', lose_one(path, 'DIR_ITEM')))
     assert len(both) > 3, both
     found = (f', {len(lost - both)} names without index were found by DIR_ITEM, {len(both)} by INODE_REF; '
              'none is missing')
@@ -234,7 +231,7 @@ def only_references(scratch, made):
     assert f'{len(both - gone)} by INODE_REF; names of ' in err or both == gone, err
     subprocess.run(['cp', '--sparse=always', f'{scratch}/links.img', other], check=True)
     status, out, _ = run('ls', other, 'd')
-    items = set(re.findall(r'name: (link-\d+)', lose(other, 'DIR_ITEM')))
+    items = set(re.findall(r'name: (link-\d+)', lose_one(other, 'DIR_ITEM')))
     status, again, err = run('ls', other, 'd')
     assert status == 1 and set(filter(lambda name: b'link' in name, out.split())) <= set(again.split()), err
     by_ref = re.search(r'found by DIR_ITEM, (\d+) by INODE_REF; ', err)

@@ -8,17 +8,12 @@ BTRKIT is the program under test.
 import json
 import os
 import re
-import subprocess
 import tempfile
 
-from tool import BTRKIT, run
+from lost_leaves import copy, edit, leaves, lose, number
+from tool import run
 
 LINKS, DIRS, EXTENTS = 1600, 400, 2000
-
-
-def edit(path, script):
-    done = subprocess.run([BTRKIT, 'edit', path], input='\n'.join(script).encode(), capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def make(path):
@@ -35,26 +30,6 @@ def make(path):
     script += [f'mkdir dir-{k:03}' for k in range(DIRS)] + [f'mkdir dir-{k:03}/below' for k in range(DIRS)]
     script += [f'ln file-{k:03} dir-{k:03}/below/name-{k:03}' for k in range(DIRS)]
     edit(path, script)
-
-
-def leaves(path):
-    return re.split(r'(?m)^leaf (?=\d+ items)', run('dump-tree', '-t', '5', path)[1].decode())[1:]
-
-
-def lose(path, leaf):
-    place = re.search(rb'physical (\d+)', run('map-logical', path, leaf.split()[0])[1])
-    with open(path, 'r+b') as f:
-        f.seek(int(place[1]) + 4000)
-        f.write(b'damage')
-
-
-def copy(path, to):
-    subprocess.run(['cp', '--sparse=always', path, to], check=True)
-    return to
-
-
-def number(path, name):
-    return re.match(r'\s*(\d+)', run('ls', '-di', path, name)[1].decode())[1]
 
 
 def with_only(path, *kinds):

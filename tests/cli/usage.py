@@ -92,8 +92,8 @@ def space_cache(image):
         misused('space-cache', 'convert', '--to', bad, image, says=f"--to: '{bad}' is unknown")
     for bad in ('v3', 'none', ''):
         misused('space-cache', 'clear', bad, image, says=f"clear: '{bad}' is unknown")
-    for action, options in (('status', ('--to=v2', '--dry-run', '--undo=x')), ('convert', ('--format=text',)),
-                            ('clear', ('--format=json', '--to=v1'))):
+    for action, options in (('status', ('--to=v2', '--dry-run', '--undo=x', '--degraded')),
+                            ('convert', ('--format=text',)), ('clear', ('--format=json', '--to=v1'))):
         for option in options:
             kind = ['v1'] if action == 'clear' else []
             misused('space-cache', action, option, *kind, image,

@@ -352,9 +352,11 @@ class Plan:
         return b'prealloc', *flag, self.file(), b'%d' % self.place(), b'%d' % self.length()
 
     def clone(self):
+        """Not to links, which it follows."""
         rng = self.rng
         if rng.randrange(3) == 0:
-            return b'clone', self.file(), self.file() if rng.randrange(3) else self.new()
+            source, target = self.file(), self.file() if rng.randrange(3) else self.new()
+            return b'clone', source, self.file() if self.kinds.get(target) == 'l' else target
         at, to = (p if rng.randrange(8) == 0 else p & ~4095 for p in (self.place(), self.place()))
         length = 0 if rng.randrange(3) == 0 else (self.length() + 4095) & ~4095
         return b'clone', self.file(), b'%d' % at, b'%d' % length, self.file(), b'%d' % to

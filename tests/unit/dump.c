@@ -456,7 +456,7 @@ static void other_starts_are_for_reading(void **state)
 		o.flags = BTRKIT_OPEN_WRITE | flags[i];
 		assert_int_equal(btrkit_fs_open(&s.io, 1, &o, &fs, NULL), -EINVAL);
 	}
-	o.flags = BTRKIT_OPEN_NO_LINKS << 1;
+	o.flags = BTRKIT_OPEN_DEGRADED << 1;
 	assert_int_equal(btrkit_fs_open(&s.io, 1, &o, &fs, NULL), -EINVAL);
 	o.flags = BTRKIT_OPEN_BACKUP;
 	/* There is no backup root. */
